@@ -14,20 +14,21 @@ use super::{divide, power};
 use hal::DType;
 use hal::function::BinaryFunction;
 
-/// What the loop of a function is compiled to: a type, so that no variant is compiled that is not used.
+/// The strategy by which the loop of a function is compiled. It is a type, so that unused variants are not
+/// compiled.
 trait Code<T: Number, F: Binary<T>> {
     /// See [`Kernel::cheap`].
     const CHEAP: bool = true;
-    /// True if the loop has a case for each argument that is repeated.
+    /// True if the loop has a separate case for each repeated argument.
     const NUMBERS: bool = false;
     /// The form of the loop.
     const FORM: Form = if Self::NUMBERS { Form::Blocks } else { Form::of::<T, T>() };
-    /// The loop over blocks; none where the function costs more than the steps of a loop over elements.
+    /// Returns the loop over blocks, or `None` if the function costs more than the loop overhead.
     fn select() -> Option<Loop>;
 }
 
-/// As [`Vector`], by blocks of complex numbers, too: few enough steps for the compiler to see what is
-/// alike in them.
+/// Like [`Vector`], but also by blocks for complex numbers: the function has few enough steps for the
+/// compiler to vectorise them.
 struct Arithmetic;
 
 impl<T: Number, F: Binary<T>> Code<T, F> for Arithmetic {
@@ -37,11 +38,11 @@ impl<T: Number, F: Binary<T>> Code<T, F> for Arithmetic {
     }
 }
 
-/// As [`Vector`], and processors have faster instructions for one number than for a vector of them.
+/// Like [`Vector`], for functions with faster instructions for a vector and a number than for two vectors.
 struct ByNumber;
 
-/// As [`Vector`], and AVX-512 has instructions for it that older processors lack, as it has for
-/// values that are narrower than the elements.
+/// Like [`Vector`], for functions that are faster with AVX-512: it has masks, and conversions to values
+/// narrower than the elements.
 struct Masked;
 
 impl<T: Number, F: Binary<T>> Code<T, F> for Stepped {
@@ -64,7 +65,7 @@ impl<T: Number, F: Binary<T>> Code<T, F> for ByNumber {
     }
 }
 
-/// As [`Masked`] and [`ByNumber`].
+/// Combines [`Masked`] and [`ByNumber`].
 struct MaskedByNumber;
 
 impl<T: Number, F: Binary<T>> Code<T, F> for MaskedByNumber {
@@ -76,24 +77,24 @@ impl<T: Number, F: Binary<T>> Code<T, F> for MaskedByNumber {
 
 impl<T: Number, F: Binary<T>> Code<T, F> for Masked {
     fn select() -> Option<Loop> {
-        // Bytes that become bytes need no masks.
+        // Byte values of byte elements need no masks.
         if size_of::<T>() == 1 { select_wide::<T, F>() } else { select_masked_wide::<T, F>() }
     }
 }
 
 /// A function of two elements.
 trait Binary<T: Number>: Sized {
-    /// What a loop over it is compiled to.
+    /// The strategy by which a loop over the function is compiled.
     type Code: Code<T, Self>;
     /// The type of the value.
     type Value: Number;
-    /// The value.
+    /// Returns the value of the function.
     fn apply(x: T, y: T) -> Self::Value;
 }
 
-/// True if loops have a case for each argument that is repeated: for bytes, of which so many are computed at a
-/// time that to read a number again takes as long, and for types that are stored in few bits, where it would
-/// be converted again.
+/// Returns true if loops have a separate case for each repeated argument. They do not for bytes, where so
+/// many elements are computed in one step that reading the number again costs the same; and not for types
+/// stored in few bits, where it would be converted again.
 const fn has_numbers<T: Number>() -> bool {
     size_of::<T>() == 1 || size_of::<T>() != size_of::<T::Working>()
 }
@@ -140,7 +141,7 @@ fn kernel_of<T: Number, F: Binary<T>>() -> Kernel {
     Kernel { run, cheap: F::Code::CHEAP, in_place: true }
 }
 
-/// Implements [`Binary`] for one function and one type: the elements are given as a [`through`].
+/// Implements [`Binary`] for one function and one type. The elements are passed as a [`through`].
 macro_rules! implement {
     ([$function:ident $code:ident $value:ident $through:ident |$x:ident, $y:ident| $body:expr]
      $dtype:ident, $own:ty) => {
@@ -157,9 +158,10 @@ macro_rules! implement {
     };
 }
 
-/// The functions, one on a line: its [`Code`], the type of its values, and its value for every
-/// type, for integers (`integer`), or for floating-point numbers, computed in their working type
-/// (`float`), in a wider one where they would be rounded twice (`precise`), or as they are (`exact`). A loop written for one function ([`divide`], [`power`]) takes precedence.
+/// The functions, one per line: the [`Code`], the type of the values, and the value for every type, for
+/// integers (`integer`), or for floating-point numbers. Floating-point functions are computed in the working
+/// type (`float`), in a wider type if they would otherwise be rounded twice (`precise`), or without
+/// conversion (`exact`). A specialised loop ([`divide`], [`power`]) takes precedence.
 macro_rules! functions {
     ($(
         $function:ident $code:ident $value:ident {
@@ -189,7 +191,7 @@ macro_rules! functions {
             $(for_each!(float => implement [$function $code $value Own |$e, $d| $exact]);)?
         )*
 
-        /// The plain loop of a function.
+        /// Returns the plain loop of a function.
         fn plain(function: BinaryFunction, compute: DType) -> Option<Kernel> {
             match function {
                 $(BinaryFunction::$function => {
@@ -253,8 +255,8 @@ functions! {
     GreaterEqual Masked Test { every |x, y| Truth::new(y.less_equal(x)); }
 }
 
-/// The loop of a function of two elements; none for records and functions that this backend
-/// does not know.
+/// Returns the loop of a function of two elements, or `None` for records and functions that this backend does
+/// not support.
 pub(super) fn kernel(function: BinaryFunction, compute: DType) -> Option<Kernel> {
     divide::kernel(function, compute)
         .or_else(|| power::kernel(function, compute))

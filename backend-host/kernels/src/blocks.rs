@@ -1,64 +1,62 @@
 //! Loops over blocks of elements, and calls of them for any number of elements in any arrangement.
 //!
-//! Of most loops there are hundreds, for functions, types and processors. So each is as small as it can
-//! be: it computes whole blocks, whose number of elements the compiler knows, and has read a block's
-//! arguments when it writes its values, so that these may take an argument's place. An argument that is
-//! one element repeated is a block of it that is read again and again. What makes blocks of all else is
-//! here, once for all loops.
+//! There are hundreds of loops, for functions, types and processors, so each loop is as small as possible. It
+//! computes whole blocks, whose number of elements the compiler knows. It reads the arguments of a block
+//! before it writes the values, so that the values may overwrite an argument. A repeated element is a block
+//! that is read again and again. The code that turns other arrangements into blocks is here, shared by all
+//! loops.
 //!
-//! Complex numbers are too large for that: a block has so few of them that the compiler takes it for no loop,
-//! and makes no vectors. Theirs, and a few others, are loops over arrays that are apart from each other
-//! instead.
+//! Complex numbers are too large for this: a block has so few of them that the compiler does not vectorise
+//! it. Their loops, and a few others, run over non-overlapping arrays instead.
 
 use super::multiversion::Loop;
 use super::number::Number;
 use hal::DType;
 use std::mem::MaybeUninit;
 
-/// Bytes of the widest operand of a block: four vectors of 256 bits, so that those of two arguments are
-/// as many as there are registers.
+/// The size of the widest operand of a block in bytes: four 256-bit vectors, so that the vectors of two
+/// arguments fill half of the registers.
 const BLOCK: usize = 128;
 
-/// Blocks of an argument that is copied for a loop over arrays.
+/// The number of blocks of an argument that are copied in one step for a loop over arrays.
 const PART: usize = 16;
 
-/// Elements for which to make blocks takes longer than a loop over elements.
+/// The number of elements up to which a loop over elements is faster than making blocks.
 const FEW: usize = 16;
 
-/// How values are computed: by a loop over elements, and where vectors pay by one over blocks.
+/// The loops that compute a function: one over elements and, if vectors pay off, one over blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Routine {
     elements: Loop,
     blocks: Option<Blocks>,
 }
 
-/// A loop over blocks, with the arguments of a [`Loop`] but for two: a number of blocks in place of the
-/// length, and a block of each argument that is repeated. Or a loop over arrays that are apart and not
-/// repeated.
+/// A loop over blocks. Compared to [`Loop`], the length is a number of blocks, and a repeated argument is a
+/// block. It may also be a loop over arrays that are not repeated and do not overlap.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Blocks {
     run: Loop,
     form: Form,
     arity: u8,
-    /// Bytes of an element of each argument.
+    /// The size of an element of each argument in bytes.
     arguments: [u8; 4],
-    /// Bytes of an element of the value.
+    /// The size of an element of the value in bytes.
     value: u8,
-    /// The logarithm of the number of elements.
+    /// The binary logarithm of the number of elements.
     digits: u8,
 }
 
-/// What a loop is over.
+/// The kind of loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// The bodies are [`map_pairs`](super::bodies::map_pairs) and its like.
+    /// The bodies are [`map_pairs`](super::bodies::map_pairs) and the corresponding functions.
     Blocks,
-    /// The bodies are [`zip_pairs`](super::bodies::zip_pairs) and its like.
+    /// The bodies are [`zip_pairs`](super::bodies::zip_pairs) and the corresponding functions.
     Arrays,
 }
 
 impl Form {
-    /// That of loops over elements of these types.
+    /// Returns the form of loops over elements of these types.
     pub(super) const fn of<X: Number, V: Number>() -> Form {
         let is_complex = matches!(X::DTYPE, DType::Complex64 | DType::Complex128)
             || matches!(V::DTYPE, DType::Complex64 | DType::Complex128);
@@ -66,7 +64,7 @@ impl Form {
     }
 }
 
-/// How many elements of these sizes are in a block.
+/// Returns the number of elements in a block, given the sizes of the operands.
 pub(super) const fn count(sizes: &[usize]) -> usize {
     let (mut largest, mut index) = (1, 0);
     while index < sizes.len() {
@@ -84,10 +82,10 @@ pub(super) const fn count(sizes: &[usize]) -> usize {
 pub(super) struct Buffer(pub(super) [MaybeUninit<u8>; BLOCK]);
 
 impl Buffer {
-    /// Without contents.
+    /// An uninitialised buffer.
     pub(super) const EMPTY: Buffer = Buffer([MaybeUninit::uninit(); BLOCK]);
 
-    /// Its address.
+    /// Returns the address of the buffer.
     fn address(&self) -> *const u8 {
         self.0.as_ptr().cast()
     }
@@ -95,8 +93,8 @@ impl Buffer {
     /// Fills the buffer with an element of 1, 2, 4, 8 or 16 bytes.
     ///
     /// # Safety
-    /// The element must be readable and aligned, and on x86 the processor must have AVX2: a loop that reads
-    /// vectors of 256 bits waits for stores of fewer.
+    /// The element must be readable and aligned. On x86, the processor must have AVX2: a loop that reads
+    /// 256-bit vectors would stall after narrower stores.
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
     unsafe fn repeat(&mut self, element: *const u8, size: usize) {
         // SAFETY: passed on to the caller.
@@ -116,10 +114,11 @@ impl Buffer {
         }
     }
 
-    /// Fills the buffer with so many bytes, fewer than it has, and zeros, which are elements of every type.
+    /// Fills the buffer with `bytes` bytes, fewer than its size, and zeros, which are valid elements of every
+    /// type.
     ///
     /// # Safety
-    /// They must be readable.
+    /// The bytes must be readable.
     #[inline]
     unsafe fn fill(&mut self, from: *const u8, bytes: usize) {
         *self = Buffer([MaybeUninit::new(0); BLOCK]);
@@ -135,8 +134,8 @@ impl From<Loop> for Routine {
 }
 
 impl Routine {
-    /// A loop over elements, and one over blocks or arrays if this processor has one, of elements of these
-    /// sizes: the value's, and those of each argument.
+    /// Combines a loop over elements with a loop over blocks or arrays, if this processor has one. `value`
+    /// and `arguments` are element sizes.
     pub(super) fn new(
         elements: Loop,
         (blocks, form): (Option<Loop>, Form),
@@ -198,11 +197,11 @@ impl Blocks {
             let (buffer, argument) = (&mut buffers[index], arguments[index]);
             let size = usize::from(self.arguments[index]);
             if repeated >> index & 1 == 1 {
-                // SAFETY: passed on to the caller; there are blocks on x86 only with AVX2.
+                // SAFETY: passed on to the caller; on x86, there are loops over blocks only with AVX2.
                 unsafe { buffer.repeat(argument, size) };
                 (given[index], ends[index]) = (buffer.address(), buffer.address());
             } else if whole == 0 {
-                // SAFETY: fewer elements than a block's.
+                // SAFETY: there are fewer elements than in a block.
                 unsafe { buffer.fill(argument, length * size) };
                 ends[index] = buffer.address();
             } else {
@@ -212,9 +211,9 @@ impl Blocks {
         }
         let size = usize::from(self.value);
         let end = value.wrapping_add(last * size);
-        // SAFETY: passed on to the caller, for whole blocks. The last elements are a block, too. Its values
-        // are the same where they have been computed twice; it is computed first if the values of others
-        // take the place of its arguments.
+        // SAFETY: passed on to the caller, for whole blocks. The last elements also form a block. Values that
+        // are computed twice are the same both times. If the values overwrite arguments, this block is
+        // computed first.
         unsafe {
             if whole == 0 || (rest > 0 && in_place) {
                 let mut values = Buffer::EMPTY;
@@ -223,7 +222,7 @@ impl Blocks {
                     (self.run)(value, &given, repeated, whole);
                 }
                 match count.min(length) * size {
-                    // By moves of the processor in place of a call.
+                    // A constant size compiles to move instructions instead of a call.
                     BLOCK => end.cast::<[MaybeUninit<u8>; BLOCK]>().write(values.0),
                     bytes => values.address().copy_to_nonoverlapping(end, bytes),
                 }
@@ -236,8 +235,8 @@ impl Blocks {
         }
     }
 
-    /// The same for a loop over arrays: spreads what is repeated, and copies what the values take the place
-    /// of, part by part.
+    /// Like `call`, for a loop over arrays. Part by part, this expands repeated arguments and copies
+    /// arguments that the values overwrite.
     ///
     /// # Safety
     /// See [`Loop`].
@@ -273,7 +272,7 @@ impl Blocks {
                 }
                 given[index] = arguments[index].wrapping_add(start * size);
                 if is_copied(index) {
-                    // SAFETY: some of the elements; the part has room for as many.
+                    // SAFETY: some of the elements; the part has room for them.
                     unsafe {
                         let to = part.as_mut_ptr().cast();
                         given[index].copy_to_nonoverlapping(to, count * size);

@@ -1,4 +1,4 @@
-//! Bodies of loops: what writes the values of a function of elements.
+//! Bodies of loops, which write the values of a function of elements.
 
 #[cfg(doc)]
 use super::blocks::Blocks;
@@ -8,8 +8,8 @@ use super::multiversion::Loop;
 use super::multiversion::{elements, places};
 use std::mem::MaybeUninit;
 
-/// Defines bodies of loops that write the values of a function of arguments' elements, for each number of
-/// arguments one of a loop over blocks and one of a loop over elements.
+/// Defines the bodies of loops that write the values of a function of elements. For each number of arguments,
+/// there is one for loops over blocks and one for loops over elements.
 macro_rules! bodies {
     ($($map:ident $step:ident: $($index:literal $x:ident $X:ident),*;)*) => {
         $(
@@ -33,8 +33,8 @@ macro_rules! bodies {
                     // Copies that the compiler keeps in registers.
                     let mut values = Buffer::EMPTY;
                     let to = values.0.as_mut_ptr().cast::<V>();
-                    // SAFETY: passed on to the caller: a block of each operand; the last steps
-                    // end behind the last elements.
+                    // SAFETY: passed on to the caller: a block of each operand; the last steps stop after the
+                    // last elements.
                     unsafe {
                         $(
                             let mut buffer = Buffer::EMPTY;
@@ -67,8 +67,8 @@ macro_rules! bodies {
                 $(let mut $x = (arguments[$index].cast::<$X>(), step($index));)*
                 let mut value = value.cast::<V>();
                 for _ in 0..length {
-                    // SAFETY: passed on to the caller; elements are read before their place is
-                    // written, and the last steps end behind the last elements.
+                    // SAFETY: passed on to the caller; elements are read before they are overwritten, and the
+                    // last steps stop after the last elements.
                     unsafe {
                         value.write(apply($($x.0.read()),*));
                         value = value.add(1);
@@ -90,8 +90,8 @@ bodies! {
 /// The body of a loop over an array.
 ///
 /// # Safety
-/// See [`Loop`]; the elements must be of the types of the function, the argument not repeated, and apart from
-/// the value.
+/// See [`Loop`]; the elements must have the types of the function. The argument must not be repeated, and
+/// must not overlap the value.
 #[inline(always)]
 pub(super) unsafe fn zip_single<X: Copy, V: Copy>(
     value: *mut u8,
@@ -99,7 +99,7 @@ pub(super) unsafe fn zip_single<X: Copy, V: Copy>(
     length: usize,
     apply: impl Fn(X) -> V,
 ) {
-    // As arguments of a function the slices are known to be apart.
+    // As function arguments, the slices are known not to overlap.
     #[inline(always)]
     fn zip<X: Copy, V: Copy>(value: &mut [MaybeUninit<V>], x: &[X], apply: impl Fn(X) -> V) {
         for (value, &x) in value.iter_mut().zip(x) {
@@ -113,7 +113,7 @@ pub(super) unsafe fn zip_single<X: Copy, V: Copy>(
 /// The same for two arguments.
 ///
 /// # Safety
-/// As there.
+/// See [`zip_single`].
 #[inline(always)]
 pub(super) unsafe fn zip_pairs<X: Copy, Y: Copy, V: Copy>(
     value: *mut u8,
@@ -139,11 +139,11 @@ pub(super) unsafe fn zip_pairs<X: Copy, Y: Copy, V: Copy>(
     }
 }
 
-/// As [`map_pairs`], with a loop of its own for each argument that is repeated, which the compiler sees to be
-/// one number.
+/// Like [`map_pairs`], with a separate loop for each repeated argument, which the compiler knows to be a
+/// single number.
 ///
 /// # Safety
-/// As there.
+/// See [`map_pairs`].
 #[inline(always)]
 pub(super) unsafe fn map_numbers<X: Copy, Y: Copy, V: Copy>(
     value: *mut u8,

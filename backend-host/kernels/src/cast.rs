@@ -9,11 +9,11 @@ use hal::DType;
 
 /// A function of one element.
 trait Cast<S: Number, D: Number> {
-    /// The value.
+    /// Returns the value.
     fn apply(element: S) -> D;
 }
 
-/// The element as another type.
+/// Converts the element to another type.
 struct Conversion;
 
 impl<S: Number, D: Number> Cast<S, D> for Conversion {
@@ -23,7 +23,7 @@ impl<S: Number, D: Number> Cast<S, D> for Conversion {
     }
 }
 
-/// Whether the element is greater than zero.
+/// Tests if the element is greater than zero.
 struct Positive;
 
 impl<S: Number> Cast<S, Truth> for Positive {
@@ -33,8 +33,8 @@ impl<S: Number> Cast<S, Truth> for Positive {
     }
 }
 
-/// The form of the loop: of arrays, too, where values are rounded to types that are stored in few bits, which is
-/// up to 1.5 times as fast so.
+/// Returns the form of the loop. Conversions that round to types stored in few bits also run over arrays,
+/// which is up to 1.5 times as fast.
 const fn form<S: Number, D: Number>() -> Form {
     if size_of::<D>() != size_of::<D::Working>() { Form::Arrays } else { Form::of::<S, D>() }
 }
@@ -88,7 +88,7 @@ fn narrowing<S: Number, D: Number>() -> Routine {
 /// Converts packed elements.
 ///
 /// # Safety
-/// There must be `length` elements of the routine's types at the addresses, aligned and apart.
+/// There must be `length` elements of the routine's types at the addresses, aligned and without overlap.
 pub(super) unsafe fn convert(conversion: Routine, source: usize, target: usize, length: usize) {
     let source = pointer(source).cast_const();
     let arguments = [source, source, source, source];
@@ -96,8 +96,8 @@ pub(super) unsafe fn convert(conversion: Routine, source: usize, target: usize, 
     unsafe { conversion.call(pointer(target), &arguments, 0, length) }
 }
 
-/// What converts between two types; none where an element stays as it is, or for
-/// records, which the array layer never converts.
+/// Returns a conversion between two types. Returns `None` if the types are the same, or for records, which
+/// the array layer never converts.
 pub fn conversion(from: DType, to: DType) -> Option<Routine> {
     if from == to {
         return None;
@@ -108,7 +108,7 @@ pub fn conversion(from: DType, to: DType) -> Option<Routine> {
     with_number!(from, S => with_number!(to, D => Some(converting::<S, D>()), else None), else None)
 }
 
-/// What tells which elements are greater than zero.
+/// Returns the routine that tests if elements are greater than zero.
 pub(super) fn positive(from: DType) -> Option<Routine> {
     fn of<S: Number>() -> Routine {
         routine_of::<Positive, S, Truth>(select_usual::<Positive, S, Truth>())

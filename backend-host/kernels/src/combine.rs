@@ -1,4 +1,4 @@
-//! Loops that combine elements into fewer: whole blocks, rows, and running values.
+//! Loops that combine elements into fewer ones: whole blocks, rows, and running values.
 
 use super::multiversion::{elements, select_masked, select_variant};
 use super::number::{Number, with_number};
@@ -7,11 +7,11 @@ use hal::function::Reduction;
 
 /// A way to combine two elements into one.
 trait Combine<T: Number> {
-    /// True if what is not a number wins.
+    /// True if the combination propagates NaN.
     const NAN_WINS: bool;
-    /// The combination.
+    /// Returns the combination of two elements.
     fn apply(x: T, y: T) -> T;
-    /// The combination with an element that is a number: one instruction for floats.
+    /// Returns the combination with an element that is not NaN: one instruction for floats.
     fn apply_number(x: T, y: T) -> T;
 }
 
@@ -45,33 +45,35 @@ combinations! {
 /// The loops of one reduction of one element type.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Combiner {
-    /// Combines contiguous elements, at least one, into one: elements, length, result.
+    /// Combines one or more contiguous elements into one. The arguments are the elements, the length and the
+    /// result.
     pub(super) whole: unsafe fn(*const u8, usize, *mut u8),
-    /// Combines each element of the second array into the one of the first: length last.
+    /// Combines each element of the second array into the corresponding element of the first one. The last
+    /// argument is the length.
     pub(super) rows: unsafe fn(*mut u8, *const u8, usize),
-    /// Running values down the columns of packed rows: see [`Running`].
+    /// Computes running values down the columns of packed rows: see [`Running`].
     pub(super) running: unsafe fn(Running),
 }
 
-/// The arguments of a loop that makes running values.
+/// The arguments of a loop that computes running values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Running {
     /// The elements, row after row.
     pub(super) source: *const u8,
-    /// The values; may be the elements themselves.
+    /// The values. They may overwrite the elements.
     pub(super) target: *mut u8,
-    /// One element for each column: the value of all rows before, updated.
+    /// One element per column: the value of all rows before, which is updated.
     pub(super) carry: *mut u8,
-    /// How many rows.
+    /// The number of rows.
     pub(super) rows: usize,
-    /// How many columns.
+    /// The number of columns.
     pub(super) columns: usize,
-    /// True if a value excludes the element of its own row.
+    /// True if a value excludes the element in its own row.
     pub(super) exclusive: bool,
 }
 
-/// Combines up to sixteen rounds of `LANES` elements, each lane for itself, then the lanes
-/// pairwise: as exact as pairwise summation by blocks of 128 in eight lanes.
+/// Combines up to sixteen rounds of `LANES` elements, each lane separately, and then the lanes pairwise. This
+/// is as exact as pairwise summation by blocks of 128 in eight lanes.
 #[inline(always)]
 fn block<T: Number, C: Combine<T>, const LANES: usize>(data: &[T]) -> T {
     let (rounds, rest) = data.as_chunks::<LANES>();
@@ -80,8 +82,8 @@ fn block<T: Number, C: Combine<T>, const LANES: usize>(data: &[T]) -> T {
     };
     let mut lanes = first;
     if C::NAN_WINS {
-        // All bits set is a float that is not a number, and a choice of it a single instruction.
-        // SAFETY: every pattern of bytes is a number of the type, which has at most 16 of them.
+        // All bits set is a NaN, and selecting it takes a single instruction.
+        // SAFETY: every bit pattern is a value of the type, which has at most 16 bytes.
         let marked: T = unsafe { std::mem::transmute_copy(&[u8::MAX; 16]) };
         let mut marks = [T::from_u8(0); LANES];
         for round in rounds {
@@ -105,8 +107,8 @@ fn block<T: Number, C: Combine<T>, const LANES: usize>(data: &[T]) -> T {
     for (lane, &element) in lanes.iter_mut().zip(rest) {
         *lane = C::apply(*lane, element);
     }
-    // Each step writes elsewhere: in place, a minimum would become a store under a condition,
-    // which the loads of the next step would have to wait for.
+    // Each step writes to the other array. In place, a minimum would become a conditional store, and the
+    // loads of the next step would have to wait for it.
     let mut other = lanes;
     let (mut from, mut to) = (&mut lanes, &mut other);
     let mut width = LANES;
@@ -121,7 +123,7 @@ fn block<T: Number, C: Combine<T>, const LANES: usize>(data: &[T]) -> T {
     from[0]
 }
 
-/// Combines less than 64 elements in up to four lanes.
+/// Combines fewer than 64 elements in up to four lanes.
 #[inline(always)]
 fn short<T: Number, C: Combine<T>>(data: &[T]) -> T {
     let (rounds, rest) = data.as_chunks::<4>();
@@ -143,7 +145,7 @@ fn short<T: Number, C: Combine<T>>(data: &[T]) -> T {
     }
 }
 
-/// Lanes of a block: as many as eight vector registers hold, or 64.
+/// Returns the number of lanes of a block: as many as fit into eight vector registers, at most 64.
 const fn lanes<T>() -> usize {
     match size_of::<T>() {
         ..=4 => 64,
@@ -167,8 +169,8 @@ unsafe fn block_body<T: Number, C: Combine<T>>(data: *const u8, length: usize, r
     unsafe { result.cast::<T>().write(value) };
 }
 
-/// Combines blocks pairwise, in the order of a binary counter. A block is a call of its own:
-/// inlined here, its lanes would not all stay in registers.
+/// Combines blocks pairwise, in the order of a binary counter. The loop over a block is a separate function:
+/// if it were inlined here, its lanes would not all stay in registers.
 ///
 /// # Safety
 /// See [`Combiner::whole`].
@@ -224,7 +226,7 @@ unsafe fn running_body<T: Number, C: Combine<T>>(running: Running) {
     let Running { source, target, carry, rows, columns, exclusive } = running;
     let (source, target, carry) = (source.cast::<T>(), target.cast::<T>(), carry.cast::<T>());
     let step = |before: T, index: usize| {
-        // SAFETY: an element of a row; read before the value takes its place.
+        // SAFETY: an element of a row, read before the value overwrites it.
         let after = C::apply(before, unsafe { *source.add(index) });
         // SAFETY: the place of the value of the element.
         unsafe { *target.add(index) = if exclusive { before } else { after } };
@@ -274,7 +276,7 @@ fn of_type<T: Number>(reduction: Reduction) -> Option<Combiner> {
     })
 }
 
-/// The loops of a reduction that keeps the element type; none for records.
+/// Returns the loops of a reduction that keeps the element type, or `None` for records.
 pub(super) fn combiner(reduction: Reduction, dtype: DType) -> Option<Combiner> {
     with_number!(dtype, T => of_type::<T>(reduction), else None)
 }

@@ -11,7 +11,7 @@ type C64 = Complex<f64>;
 
 macro_rules! complex {
     ($real:ident, $dtype:ident) => {
-        // SAFETY: two primitives side by side, of the dtype's size.
+        // SAFETY: two adjacent primitives with the total size of the dtype.
         unsafe impl Number for Complex<$real> {
             const DTYPE: DType = DType::$dtype;
             type Real = $real;
@@ -53,8 +53,8 @@ macro_rules! complex {
                     )
                 }
             }
-            /// Small whole exponents multiply, as numpy does, so that they are exact where
-            /// the product is.
+            /// Small integer exponents are computed by multiplication, as in numpy, so that the power is
+            /// exact if the product is.
             #[inline(always)]
             fn power(self, other: Self) -> Self {
                 const LIMIT: $real = 100.0;

@@ -1,17 +1,17 @@
 //! Conversions between element types, one value at a time.
 //!
-//! They are C's, with two choices where C leaves the result open: a float that does not fit a
-//! 32- or 64-bit integer saturates, one that does not fit a narrower integer wraps, and a
-//! negative one becomes unsigned by way of the signed type, as x86 processors do it.
+//! The conversions follow C, with two choices where C leaves the result undefined. A float that does
+//! not fit a 32-bit or 64-bit integer saturates, and one that does not fit a narrower integer wraps. A
+//! negative float is converted to unsigned through the signed type, as on x86 processors.
 
 use super::number::{Convert, Truth, for_each};
 use super::saturate::Saturate;
 use hal::dtype::narrow::Narrow;
 use hal::{Complex, Element as _};
 
-/// Implements [`Convert`] for `$target`: `$integer` makes one from an integer or a byte 0 or
-/// 1, `$narrow`, `$single` and `$double` from the floating-point types, `$complex` from the
-/// parts of a complex number of double precision, which holds one of single precision exactly.
+/// Implements [`Convert`] for `$target`. `$integer` converts an integer, or a byte that is 0 or 1. `$narrow`,
+/// `$single` and `$double` convert floating-point types. `$complex` converts the parts of a double-precision
+/// complex number, which represents single-precision ones exactly.
 macro_rules! convert {
     ($target:ty, $own:ident, |$i:ident| $integer:expr, |$n:ident| $narrow:expr,
      |$s:ident| $single:expr, |$d:ident| $double:expr,
@@ -60,7 +60,7 @@ macro_rules! convert {
     };
 }
 
-/// Integers: a float goes through `$through` and then wraps.
+/// Integers: a float is converted to `$through` and then wraps.
 macro_rules! to_integer {
     ($($target:ty, $own:ident, $through:ty;)*) => {
         $(convert!($target, $own, |i| i as $target,
@@ -91,8 +91,8 @@ convert!(
     |c| Saturate::<u64>::saturate(c.re)
 );
 
-/// Types that are stored in few bits: one becomes another by way of single precision, which holds them
-/// all, and stays itself.
+/// Types stored in few bits: they are converted to each other through single precision, which represents all
+/// of them. A conversion to the same type is the identity.
 macro_rules! to_narrow {
     ([] $dtype:ident, $target:ty) => {
         convert!(

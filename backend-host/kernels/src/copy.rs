@@ -1,23 +1,23 @@
-//! Copies of two-dimensional pieces of memory with any strides, whatever the elements are.
+//! Copies two-dimensional pieces of memory with any strides and element types.
 
 use super::multiversion::select_variant;
 use super::strided::offset;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// Where the elements of a tile are: an address and the bytes between rows and columns.
+/// The location of a tile's elements: an address, and the distances between rows and columns in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     /// The address of the first element.
     pub(super) address: usize,
-    /// Bytes from one row to the next.
+    /// The distance between rows in bytes.
     pub(super) row: isize,
-    /// Bytes from one column to the next.
+    /// The distance between columns in bytes.
     pub(super) column: isize,
 }
 
 impl Place {
-    /// Elements without gaps, row after row.
+    /// Returns the place of contiguous elements, row after row.
     pub(super) fn packed(address: usize, columns: usize, size: usize) -> Self {
         Place { address, row: (columns * size) as isize, column: size as isize }
     }
@@ -26,7 +26,7 @@ impl Place {
         Place { address: self.address, row: self.column, column: self.row }
     }
 
-    /// True if the elements of a tile are without gaps, row after row.
+    /// Returns true if the elements of a tile are contiguous, row after row.
     #[inline(always)]
     pub(super) fn is_packed(self, rows: usize, columns: usize, size: usize) -> bool {
         let row = (columns * size) as isize;
@@ -34,14 +34,14 @@ impl Place {
     }
 }
 
-/// The pointer to an address that came with an operation.
+/// Converts an address of an operation to a pointer.
 #[inline(always)]
 pub(super) fn pointer(address: usize) -> *mut u8 {
     ptr::with_exposed_provenance_mut(address)
 }
 
-/// Asks the processor for a tile that is read next: its lines lie too far apart for it to foresee them.
-/// Addresses need not be readable.
+/// Prefetches the tile that is read next. Its cache lines are too far apart for the processor to predict. The
+/// addresses need not be readable.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(super) fn prefetch(tile: Place, rows: usize, columns: usize, size: usize) {
     use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
@@ -56,28 +56,27 @@ pub(super) fn prefetch(tile: Place, rows: usize, columns: usize, size: usize) {
     for line in 0..lines {
         let address = offset(tile.address, line, step);
         for byte in (0..bytes).step_by(LINE) {
-            // SAFETY: an instruction of every such processor, which reads nothing that a program could see
-            // and ignores addresses that it can't read.
+            // SAFETY: every x86-64 processor has the instruction. It does not have visible effects, and ignores
+            // addresses that cannot be read.
             unsafe { _mm_prefetch::<_MM_HINT_T1>(pointer(address.wrapping_add(byte)).cast()) };
         }
     }
 }
 
-/// Nothing: there is no stable function for it.
+/// Does nothing, because this target does not have a stable function for it.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 pub(super) fn prefetch(_: Place, _: usize, _: usize, _: usize) {}
 
 /// Copies `rows` times `columns` elements of `size` bytes.
 ///
 /// # Safety
-/// All elements of `from` must be readable and of `to` writable, and no element of one may
-/// overlap one of the other.
+/// All elements of `from` must be readable and all elements of `to` writable, and they must not overlap.
 pub(super) unsafe fn copy_tile(size: usize, from: Place, to: Place, rows: usize, columns: usize) {
     if rows == 0 || columns == 0 || size == 0 {
         return;
     }
     if from.is_packed(rows, columns, size) && to.is_packed(rows, columns, size) {
-        // SAFETY: both are without gaps; disjoint by the caller's promise.
+        // SAFETY: both are contiguous, and disjoint by the caller's promise.
         unsafe {
             ptr::copy_nonoverlapping(
                 pointer(from.address),
@@ -87,7 +86,8 @@ pub(super) unsafe fn copy_tile(size: usize, from: Place, to: Place, rows: usize,
         }
         return;
     }
-    // The inner loop runs along the axis that is contiguous for the source, or longer.
+    // The inner loop runs along the axis that is contiguous for the source, or otherwise along the longer
+    // axis.
     let turn = columns == 1
         || (rows > 1
             && (from.row.unsigned_abs() < from.column.unsigned_abs()
@@ -127,7 +127,7 @@ unsafe fn copy_records(size: usize, from: Place, to: Place, rows: usize, columns
 /// A loop that copies elements of one size.
 type TypedCopy = unsafe fn(Place, Place, usize, usize);
 
-/// The side of the squares that are transposed at once.
+/// The side length of the squares that are transposed in one step.
 const SIDE: usize = 8;
 
 /// # Safety
@@ -138,7 +138,7 @@ unsafe fn typed_body<T: Copy>(from: Place, to: Place, rows: usize, columns: usiz
     let mut row = 0;
     if from.column == size && to.row == size {
         let (turned_rows, turned_columns) = (rows / SIDE * SIDE, columns / SIDE * SIDE);
-        // Along the rows of the target: memory is written slower than it is read.
+        // Run along the rows of the target, because writing memory is slower than reading it.
         for column in (0..turned_columns).step_by(SIDE) {
             for row in (0..turned_rows).step_by(SIDE) {
                 let at = |place: Place| {
@@ -164,7 +164,7 @@ unsafe fn typed_body<T: Copy>(from: Place, to: Place, rows: usize, columns: usiz
 /// See [`copy_tile`].
 #[inline(always)]
 unsafe fn transpose_square<T: Copy>(from: usize, from_row: isize, to: usize, to_column: isize) {
-    // Vectors are turned well only where they hold eight elements of a size that can be permuted.
+    // The compiler transposes well only vectors of eight elements with these sizes.
     if !matches!(size_of::<T>(), 1 | 4) {
         for column in 0..SIDE {
             let target = pointer(offset(to, column, to_column)).cast::<T>();
@@ -195,7 +195,7 @@ unsafe fn transpose_square<T: Copy>(from: usize, from_row: isize, to: usize, to_
     }
 }
 
-/// Copies the columns from `first` on of one row.
+/// Copies the columns of one row, starting at `first`.
 ///
 /// # Safety
 /// See [`copy_tile`].
@@ -209,7 +209,7 @@ unsafe fn copy_row<T: Copy>(from: Place, to: Place, row: usize, first: usize, co
         return;
     }
     if from.column == size && to.column == size {
-        // SAFETY: a row without gaps in both.
+        // SAFETY: a contiguous row in both.
         unsafe {
             ptr::copy_nonoverlapping(pointer(source), pointer(target), length * size_of::<T>());
         }

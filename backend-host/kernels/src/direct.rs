@@ -1,4 +1,4 @@
-//! Element-wise operations whose operands a loop can use where they are.
+//! Element-wise operations whose operands a loop can use in place.
 
 use super::cast;
 use super::copy::{Place, copy_tile, pointer};
@@ -10,12 +10,12 @@ use hal::DType;
 use hal::function::{Function, UnaryFunction};
 use hal::operation::{Elementwise, Input, Operand};
 
-/// Elements that are not divided among threads.
+/// The number of elements up to which work is not divided among threads.
 const LINE: usize = 1024;
 
-/// Executes what needs no preparation, which costs as much as a short operation: a copy along one
-/// axis, or a function of contiguous arrays and numbers of the type that it computes in. False if
-/// it is not that.
+/// Executes operations that need no preparation, since preparation takes as long as a short operation. These
+/// are copies along one axis, and functions of contiguous arrays and numbers in their computing type. Returns
+/// false for other operations.
 ///
 /// # Safety
 /// See [`hal::operation`].
@@ -35,7 +35,7 @@ pub(super) unsafe fn run(operation: &Elementwise, workers: &Workers<'_>) -> bool
     }
 }
 
-/// Copies the elements of an array along one axis, converted if both arrays are contiguous.
+/// Copies the elements of an array along one axis. They can be converted if both arrays are contiguous.
 ///
 /// # Safety
 /// See [`hal::operation`].
@@ -68,7 +68,7 @@ unsafe fn copy(
         });
         return true;
     }
-    // A cast by way of either type is one conversion.
+    // A cast through either of the two types is a single conversion.
     let is_plain = [source.dtype, output.dtype].contains(compute)
         && from_stride == from_size as isize
         && to_stride == size as isize
@@ -76,7 +76,7 @@ unsafe fn copy(
     match cast::conversion(source.dtype, output.dtype) {
         Some(run) if is_plain => {
             let kernel = Kernel { run, cheap: true, in_place: false };
-            // SAFETY: contiguous elements of the types of the loop, apart from each other.
+            // SAFETY: contiguous elements of the loop's types, without overlap.
             unsafe { call(kernel, (to, size), &[(from, from_size); 4], 0, length, workers) };
             true
         }
@@ -121,14 +121,13 @@ unsafe fn apply(operation: &Elementwise, length: usize, workers: &Workers<'_>) -
         return false;
     }
     let output = (output.address as usize, result.size());
-    // SAFETY: contiguous or repeated elements of the types of the loop; arguments are the
-    // output's own elements only if the loop allows it.
+    // SAFETY: contiguous or repeated elements of the loop's types; an argument is the output itself only if
+    // the loop allows it.
     unsafe { call(kernel, output, &arguments, repeated, length, workers) };
     true
 }
 
-/// Calls a loop for operands that it can use where they are; each is an address and the bytes
-/// of an element.
+/// Calls a loop for operands that it can use in place. Each operand is an address and the size of an element.
 ///
 /// # Safety
 /// See [`super::multiversion::Loop`].

@@ -1,9 +1,9 @@
-//! Loops that divide integers, rounding down, without the processor's division where vectors
-//! have none: division by zero returns zero, and what does not fit wraps.
+//! Loops for integer division that round down. They avoid the processor's division where vectors do not
+//! support it. Division by zero returns zero, and results that do not fit wrap.
 //!
-//! Elements divided by one number are multiplied by its reciprocal (T. Granlund and
-//! P. L. Montgomery, *Division by invariant integers using multiplication*, 1994, figure 4.1).
-//! Elements divided by elements are divided in floating point if they have at most 32 bits.
+//! Division by a single number multiplies by its reciprocal (T. Granlund and P. L. Montgomery, *Division by
+//! invariant integers using multiplication*, 1994, figure 4.1). Division of elements by elements uses
+//! floating point if they have at most 32 bits.
 
 use super::blocks::{Form, Routine};
 use super::bodies::{map_pairs, map_single, step_pairs};
@@ -15,20 +15,20 @@ use hal::function::BinaryFunction;
 
 /// An integer type whose elements are divided.
 trait Integer: Number {
-    /// A divisor made ready.
+    /// A prepared divisor.
     type Divisor: Copy;
 
-    /// Makes a divisor ready, which must not be zero.
+    /// Prepares a nonzero divisor.
     fn divisor(number: Self) -> Self::Divisor;
-    /// The quotient, rounded down.
+    /// Returns the quotient, rounded down.
     fn quotient(self, divisor: Self::Divisor) -> Self;
-    /// Quotient and remainder of any two elements.
+    /// Returns quotient and remainder of any two elements.
     fn divided(self, divisor: Self) -> (Self, Self);
-    /// `self - quotient * divisor`.
+    /// Returns `self - quotient * divisor`.
     fn rest(self, quotient: Self, divisor: Self) -> Self;
 }
 
-/// The multiplication that stands for the division by an unsigned number.
+/// The multiplication that replaces the division by an unsigned number.
 #[derive(Clone, Copy)]
 struct Reciprocal<U> {
     multiplier: U,
@@ -36,7 +36,7 @@ struct Reciprocal<U> {
     second: u32,
 }
 
-/// The reciprocal of an unsigned number that a signed one is divided by the magnitude of.
+/// The sign and the reciprocal of the magnitude of a signed divisor.
 #[derive(Clone, Copy)]
 struct SignedDivisor<U> {
     magnitude: Reciprocal<U>,
@@ -64,7 +64,7 @@ macro_rules! reciprocal {
                 fn quotient(self, number: $unsigned) -> $unsigned {
                     let product = self.multiplier as $wide * number as $wide;
                     let high = (product >> $unsigned::BITS) as $unsigned;
-                    // The sum is the quotient before the last shift, which the type holds.
+                    // The sum is the quotient before the last shift, and fits the type.
                     let half = number.wrapping_sub(high).wrapping_shr(self.first);
                     high.wrapping_add(half).wrapping_shr(self.second)
                 }
@@ -80,9 +80,9 @@ reciprocal! {
     u64, u128;
 }
 
-/// Quotient and remainder of integers that the floating-point type holds exactly, by adding
-/// and subtracting `1.5 * 2^(digits - 1)`, which rounds to the nearest integer and leaves that
-/// integer in the low bits. The divisor is not zero.
+/// Computes quotient and remainder of integers that the floating-point type represents exactly. Adding and
+/// subtracting `1.5 * 2^(digits - 1)` rounds to the nearest integer, and leaves that integer in the low bits.
+/// The divisor must not be zero.
 macro_rules! divided_in {
     ($float:ident, $shift:literal, $x:expr, $y:expr) => {{
         const ROUND: $float = 1.5 * (1u64 << $shift) as $float;
@@ -187,7 +187,7 @@ signed! {
     i64, u64, (exactly);
 }
 
-/// The quotient, or the remainder.
+/// Returns the quotient, or the remainder.
 #[inline(always)]
 fn divided<T: Integer, const REMAINDER: bool>(x: T, y: T) -> T {
     if REMAINDER { x.divided(y).1 } else { x.divided(y).0 }
@@ -202,7 +202,7 @@ unsafe fn body<T: Integer, const REMAINDER: bool>(
     repeated: u32,
     blocks: usize,
 ) {
-    // SAFETY: passed on to the caller; what is repeated is a block.
+    // SAFETY: passed on to the caller; a repeated argument is a block.
     let number = unsafe { arguments[1].cast::<T>().read() };
     if repeated & 3 == 2 && number.is_true() {
         let divisor = T::divisor(number);
@@ -258,7 +258,7 @@ unsafe fn stepped<T: Integer, const REMAINDER: bool>(
     unsafe { step_pairs(value, arguments, repeated, length, divided::<T, REMAINDER>) }
 }
 
-/// The loop of a division of integers that rounds down; none for other functions and types.
+/// Returns the loop of an integer division that rounds down, or `None` for other functions and types.
 pub fn kernel(function: BinaryFunction, compute: DType) -> Option<Kernel> {
     let is_remainder = match function {
         BinaryFunction::FloorDivide => false,

@@ -2,9 +2,9 @@
 
 /// Functions of two integers.
 pub(super) trait Divisors {
-    /// The greatest common divisor; the greatest power of two of a signed type wraps.
+    /// Returns the greatest common divisor. For a signed type, the largest power of two wraps.
     fn gcd(self, other: Self) -> Self;
-    /// The least common multiple, which wraps; 0 where either is 0.
+    /// Returns the least common multiple, which wraps, or 0 if either number is 0.
     fn lcm(self, other: Self) -> Self;
 }
 
@@ -36,7 +36,7 @@ macro_rules! divisors {
 
 /// An unsigned number is its own magnitude.
 trait Magnitude {
-    /// It.
+    /// Returns the number itself.
     fn magnitude(self) -> Self;
 }
 

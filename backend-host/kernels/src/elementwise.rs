@@ -1,7 +1,7 @@
-//! Element-wise operations: tiles of the iteration go through a loop over contiguous elements.
+//! Element-wise operations: tiles of the iteration space pass through a loop over contiguous elements.
 //!
-//! Operands that are contiguous and of the right type are used in place; others pass through
-//! buffers that stay in the nearest cache, so that an operation needs no memory of its own.
+//! Operands that are contiguous and of the right type are used in place. Others pass through buffers that
+//! stay in the first-level cache, so that an operation does not allocate memory.
 
 use super::cast;
 use super::copy::{Place, copy_tile, pointer, prefetch};
@@ -16,22 +16,23 @@ use hal::function::{Function, UnaryFunction};
 use hal::operation::{Elementwise, Input, Operand, Shape};
 use hal::{DType, Kind, Result, Scalar};
 
-/// Columns of a tile that is read across its rows. The rows are as many as the buffers hold, so that more columns
-/// leave less of each to be read at once: 128 bytes of elements that need no conversion. Measured.
+/// The number of columns in a tile that is read across its rows. The buffers limit the number of elements;
+/// with more columns there would be fewer rows, and less of each row's memory would be read in one step: 128
+/// bytes of elements without conversion. The value was measured.
 const ACROSS: usize = 128;
-/// Elements of a tile that is read along its rows.
+/// The number of elements in a tile that is read along its rows.
 const LINE: usize = 1024;
 
-/// What happens to a tile.
+/// The work for a tile.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// The elements move as they are.
+    /// Copy the elements unchanged.
     Copy,
-    /// A loop computes the values.
+    /// Compute the values with a loop.
     Call(Kernel),
 }
 
-/// An operation made ready.
+/// A prepared operation.
 struct Program<'a> {
     step: Step,
     arguments: [Argument<'a>; 4],
@@ -39,7 +40,7 @@ struct Program<'a> {
     output: Output<'a>,
 }
 
-/// How the iteration is cut.
+/// The division of the iteration space into tiles.
 #[derive(Debug)]
 struct Plan {
     rows: Option<usize>,
@@ -78,8 +79,8 @@ pub(super) unsafe fn run(operation: &Elementwise, workers: &Workers<'_>) -> Resu
     {
         let arguments = program.arguments.map(|argument| (argument.address, argument.size));
         let output = (program.output.address, program.output.size);
-        // SAFETY: contiguous or repeated elements of the types of the loop, of which the output
-        // shares none with the arguments.
+        // SAFETY: contiguous or repeated elements of the loop's types; the output does not overlap the
+        // arguments.
         unsafe { direct::call(kernel, output, &arguments, repeated, length, workers) };
         return Ok(());
     }
@@ -109,8 +110,8 @@ pub(super) unsafe fn fill(
     unsafe { run(&operation, workers) }
 }
 
-/// Chooses loops and conversions; false if nothing is to be done. The program is filled where
-/// it lies, since moving it costs as much as a short operation.
+/// Chooses loops and conversions. Returns false if there is nothing to do. The program is filled in place,
+/// since moving it takes as long as a short operation.
 #[inline]
 fn prepare<'a>(
     operation: &'a Elementwise,
@@ -145,10 +146,10 @@ fn prepare<'a>(
     }
     let result = function.result(*compute);
     if same && (compute.kind() == Kind::Opaque || *compute != DType::Bool) {
-        // Elements copied to themselves stay what they are.
+        // Elements that are copied to themselves do not change.
         return Ok(!arguments[0].staged);
     }
-    // A cast by way of either type is one conversion.
+    // A cast through either of the two types is a single conversion.
     let source = inputs[0].dtype();
     if copy
         && matches!(inputs[0], Input::Array(_))
@@ -177,7 +178,7 @@ impl Program<'_> {
         &self.arguments[..self.arity]
     }
 
-    /// The work in elements of a cheap loop.
+    /// Returns the work, counted in elements of a cheap loop.
     fn work(&self, elements: usize) -> usize {
         match self.step {
             Step::Call(kernel) => kernel.work(elements),
@@ -185,7 +186,7 @@ impl Program<'_> {
         }
     }
 
-    /// If a one-dimensional iteration needs no buffer: a bit for each repeated argument.
+    /// If a one-dimensional iteration space does not need buffers, returns a bit for each repeated argument.
     #[inline]
     fn direct(&self, length: usize) -> Option<u32> {
         let mut repeated = 0;
@@ -199,7 +200,7 @@ impl Program<'_> {
         self.output.is_direct(self.output.stride(Some(0)), length).then_some(repeated)
     }
 
-    /// Runs over a shape of any number of axes.
+    /// Iterates over a shape with any number of axes.
     ///
     /// # Safety
     /// See [`hal::operation`].
@@ -218,7 +219,7 @@ impl Program<'_> {
         });
     }
 
-    /// The addresses of the arguments and of the output at an index of one axis.
+    /// Returns the addresses of the arguments and of the output at an index of one axis.
     fn addresses(&self, axis: usize, index: usize) -> [usize; 5] {
         std::array::from_fn(|operand| match self.arguments.get(operand) {
             Some(argument) => offset(argument.address, index, argument.stride(Some(axis))),
@@ -226,7 +227,7 @@ impl Program<'_> {
         })
     }
 
-    /// Chooses the axes of the tiles and their size.
+    /// Chooses the axes and the size of the tiles.
     fn plan(&self, shape: &[usize]) -> Plan {
         let long = |axis: &usize| shape[*axis] > 1;
         let mut axes = (0..shape.len()).rev().filter(long);
@@ -266,7 +267,7 @@ impl Program<'_> {
         Plan { rows: None, columns, tile_rows: 1, tile_columns: tile_columns.min(length) }
     }
 
-    /// Runs over a part of the iteration on this thread.
+    /// Iterates over a part of the iteration space on this thread.
     ///
     /// # Safety
     /// See [`hal::operation`].
@@ -378,8 +379,8 @@ impl Program<'_> {
             let arguments = std::array::from_fn(|index| {
                 pointer(offset(addresses[index], row, steps[index])).cast_const()
             });
-            // SAFETY: contiguous or repeated elements of the types of the loop, of which the
-            // output shares none with the arguments: those that would are in a buffer.
+            // SAFETY: contiguous or repeated elements of the loop's types; the output does not overlap the
+            // arguments, since overlapping ones have been copied to a buffer.
             unsafe {
                 kernel.run.call(pointer(offset(value, row, step)), &arguments, repeated, length);
             }

@@ -1,17 +1,17 @@
-//! C's `frexp` and `ldexp` without branches, so that loops over them become vector code.
+//! Branch-free versions of C's `frexp` and `ldexp`, so that loops over them are vectorised.
 
-/// The fraction, 0.5 or more and less than 1, and the exponent; zero, infinities and what is
-/// not a number are their own fraction.
+/// Defines `frexp`: the fraction, in [0.5, 1), and the exponent. Zero, infinities and NaN are their own
+/// fraction.
 macro_rules! frexp {
     ($name:ident, $float:ident, $bits:ident, $digits:literal, $mask:literal, $bias:literal, $scale:literal) => {
         #[inline(always)]
         fn $name(value: $float) -> ($float, $float) {
-            // A subnormal number is scaled into the normal ones first.
+            // A subnormal number is first scaled to a normal one.
             let subnormal = value.abs() < $float::MIN_POSITIVE;
             let power = $float::from_bits((($bias as $bits) + $scale) << $digits);
             let (scaled, shift) = if subnormal { (value * power, $scale) } else { (value, 0) };
             let bits = scaled.to_bits();
-            // The exponent's bits become those of a whole number just above a power of two.
+            // The exponent bits become the bits of an integer just above a power of two.
             let origin = $float::from_bits((($bias as $bits) + $digits) << $digits);
             let biased = $float::from_bits(origin.to_bits() | ((bits >> $digits) & $mask)) - origin;
             let fraction = (bits & !($mask << $digits)) | (($bias - 1) << $digits);
@@ -25,19 +25,19 @@ macro_rules! frexp {
 frexp!(frexp_single, f32, u32, 23, 0xff, 127, 25);
 frexp!(frexp, f64, u64, 52, 0x7ff, 1023, 54);
 
-/// `2^exponent`, for exponents of normal numbers.
+/// Returns `2^exponent`, for exponents of normal numbers.
 #[inline(always)]
 fn power_of_two(exponent: i64) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
-/// `value * 2^exponent`, with a single rounding where the result is subnormal: the significand is
-/// first multiplied by what makes it a normal number, which is exact, and then by the rest.
+/// Returns `value * 2^exponent`, with a single rounding if the result is subnormal. The significand is first
+/// multiplied by a factor that keeps it normal, which is exact, and then by the rest.
 #[inline(always)]
 fn ldexp(value: f64, exponent: f64) -> f64 {
     const DIGITS: u64 = 52;
     const FRACTION: u64 = (1 << DIGITS) - 1;
-    /// Beyond, the result of every number overflows or vanishes.
+    /// Beyond this exponent, every result overflows or underflows.
     const MOST: f64 = 5000.0;
     let limited = if exponent > -MOST { exponent } else { -MOST };
     let limited = if limited < MOST { limited } else { MOST };
@@ -54,8 +54,8 @@ fn ldexp(value: f64, exponent: f64) -> f64 {
     if exponent.is_nan() { exponent } else { result }
 }
 
-/// As [`ldexp`]. In double precision the product is exact as long as it is representable there;
-/// beyond, the clamped exponent still overflows or vanishes in single precision.
+/// Like [`ldexp`]. In double precision the product is exact if it is representable there; beyond that, the
+/// clamped exponent still overflows or underflows in single precision.
 #[inline(always)]
 fn ldexp_single(value: f32, exponent: f32) -> f32 {
     const MOST: f32 = 400.0;
@@ -72,7 +72,7 @@ pub trait Parts: Sized {
     fn frexp(self) -> (Self, Self);
     /// C's `ldexp`: `self * 2^exponent`, the exponent rounded towards zero.
     fn ldexp(self, exponent: Self) -> Self;
-    /// C's `modf` without the whole part: what is left of the number, with its sign.
+    /// C's `modf` without the integer part: the fraction, with the sign of the number.
     fn fraction(self) -> Self;
 }
 
@@ -91,7 +91,7 @@ macro_rules! parts {
                 #[inline(always)]
                 fn fraction(self) -> Self {
                     let whole = self.trunc();
-                    // An infinity has no fraction; its difference from itself would be NaN.
+                    // The fraction of an infinity is zero; its difference from itself would be NaN.
                     $float::copysign(if whole == self { 0.0 } else { self - whole }, self)
                 }
             }

@@ -9,7 +9,7 @@ use hal::dtype::narrow::Narrow;
 
 macro_rules! float {
     ($rust:ident, $dtype:ident) => {
-        // SAFETY: a primitive of the dtype's size.
+        // SAFETY: a primitive with the size of the dtype.
         unsafe impl Number for $rust {
             const DTYPE: DType = DType::$dtype;
             type Real = Self;
@@ -43,8 +43,8 @@ macro_rules! float {
             fn is_infinite(self) -> bool {
                 self.abs() == $rust::INFINITY
             }
-            /// One instruction and a correction: the hardware's minimum takes the first of
-            /// two that are not ordered.
+            /// One instruction and a correction: the hardware's minimum returns the first of two unordered
+            /// numbers.
             #[inline(always)]
             fn minimum(self, other: Self) -> Self {
                 let smaller = if other < self { other } else { self };
@@ -63,8 +63,8 @@ macro_rules! float {
             fn imaginary(self) -> Self {
                 0.0
             }
-            /// The quotient that belongs to [`Number::remainder`]: what is left after the
-            /// remainder is taken away divides without a fraction, but for rounding.
+            /// The quotient that matches [`Number::remainder`]: after the remainder is subtracted, the
+            /// division is exact except for rounding.
             #[inline(always)]
             fn floor_divide(self, other: Self) -> Self {
                 if other == 0.0 {
@@ -123,14 +123,14 @@ float!(f64, Float64);
 
 /// A floating-point type.
 pub(super) trait Float: Number {
-    /// The type in which functions are computed whose values would be rounded twice in
-    /// [`Number::Working`].
+    /// The type in which functions are computed whose values would be rounded twice in [`Number::Working`].
     type Precise: Number;
     /// The type in which elementary functions and powers are computed.
     type Functions: Precision;
-    /// Stores elements as numbers of that type, in as many places.
+    /// Stores elements as numbers of that type.
     fn load(elements: &[Self], numbers: &mut [Self::Functions]);
-    /// The loop of an elementary function; none where the processor has no fused multiply-add.
+    /// Returns the loop of an elementary function, or `None` if the processor does not have fused
+    /// multiply-add.
     fn elementary<F: Elementary>() -> Option<Loop>;
 }
 
@@ -158,7 +158,7 @@ impl Float for f64 {
     }
 }
 
-/// Functions of a type that is stored in few bits: computed in the working type and rounded once.
+/// Functions of a type stored in few bits: they are computed in the working type and rounded once.
 macro_rules! rounded {
     (@unary $($name:ident),*) => {
         $(
@@ -198,7 +198,7 @@ macro_rules! rounded {
 
 macro_rules! narrow_number {
     ([] $dtype:ident, $rust:ty) => {
-        // SAFETY: so many bytes, every pattern of which is a number.
+        // SAFETY: the dtype has this size, and every bit pattern is a number.
         unsafe impl Number for $rust {
             const DTYPE: DType = DType::$dtype;
             type Real = Self;

@@ -1,4 +1,4 @@
-//! Elements picked and stored by arrays of indices.
+//! Gathers and scatters: elements selected by arrays of indices.
 
 use super::copy::{Place, copy_tile, pointer};
 use super::parallel::Workers;
@@ -8,20 +8,20 @@ use hal::DType;
 use hal::operation::{Gather, Indexed, Input, Scatter};
 use std::ptr;
 
-/// The elements that indices name.
+/// The elements selected by indices.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Picker<'a> {
     /// The indices, read as 64-bit integers.
     pub(super) indices: Argument<'a>,
     /// The address of the element whose indices are all zero.
     pub(super) address: usize,
-    /// Bytes between elements along the axes of the iteration.
+    /// The distances between elements along the axes of the iteration space, in bytes.
     pub(super) strides: &'a [isize],
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     pub(super) size: usize,
     length: usize,
     axis_stride: isize,
-    /// True if indices of 2^63 or more arrive as negative ones.
+    /// True if indices of 2^63 or more appear as negative ones.
     unsigned: bool,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Picked {
 }
 
 impl<'a> Picker<'a> {
-    /// The elements that an operation names.
+    /// Creates the picker of an operation.
     pub(super) fn new(indexed: &'a Indexed) -> Self {
         Picker {
             indices: Argument::new(&indexed.indices, DType::Int64),
@@ -50,8 +50,8 @@ impl<'a> Picker<'a> {
         }
     }
 
-    /// Calls `visit` for each element of a tile with its number and its address, which is none
-    /// where the index lies outside the axis.
+    /// Calls `visit` for each element of a tile with its number and its address. The address is `None` if the
+    /// index is out of bounds.
     ///
     /// # Safety
     /// The indices must be readable, and fit the buffers.
@@ -84,11 +84,11 @@ impl<'a> Picker<'a> {
         }
     }
 
-    /// Copies the elements of a tile, zero for indices outside the axis, to packed places.
+    /// Copies the elements of a tile to a packed target. Out-of-bounds indices give zero.
     ///
     /// # Safety
-    /// The elements that valid indices name must be readable, the target writable and apart;
-    /// the indices must fit the buffers.
+    /// The elements at valid indices must be readable. The target must be writable and must not overlap them.
+    /// The indices must fit the buffers.
     pub(super) unsafe fn gather(
         &self,
         tile: &Picked,
@@ -137,7 +137,7 @@ impl<'a> Picker<'a> {
     }
 }
 
-/// The number of columns of a tile whose elements and indices fit the buffers.
+/// Returns the number of columns of a tile whose elements and indices fit the buffers.
 pub(super) fn tile_columns(largest: usize) -> usize {
     (BUFFER / largest.max(size_of::<i64>())).min(1024)
 }
@@ -150,7 +150,7 @@ pub(super) unsafe fn gather(operation: &Gather, workers: &Workers<'_>) {
     let Gather { shape, source, output } = operation;
     let picker = Picker::new(source);
     let output = Output::new(output, source.base.dtype);
-    // The last axis is cut into tiles; where nothing is converted, into any size.
+    // The last axis is cut into tiles, of any size if nothing is converted.
     let columns = shape.len().checked_sub(1);
     let length = columns.map_or(1, |axis| shape[axis]);
     let strides = [picker.strides, picker.indices.strides, output.strides];
@@ -183,8 +183,8 @@ pub(super) unsafe fn gather(operation: &Gather, workers: &Workers<'_>) {
                 });
                 let tile = Picked { base, indices, extent: (1, number) };
                 let Scratch { arguments: [buffer, ..], value, staging } = &mut scratch;
-                // SAFETY: a tile of the operation, which fits the buffers unless it goes
-                // straight to the output.
+                // SAFETY: a tile of the operation, which fits the buffers unless it is written directly to
+                // the output.
                 unsafe {
                     if contiguous {
                         picker.gather(&tile, target.address, buffer, staging);
@@ -212,7 +212,7 @@ pub(super) unsafe fn gather(operation: &Gather, workers: &Workers<'_>) {
     workers.split(shape.get(axis).copied().unwrap_or(1), 1, work, &|range| part(axis, range));
 }
 
-/// Executes a scatter, on one thread: several could store to the same element at once.
+/// Executes a scatter on one thread, because several threads could store to the same element concurrently.
 ///
 /// # Safety
 /// See [`hal::operation`].
@@ -255,9 +255,8 @@ pub(super) unsafe fn scatter(operation: &Scatter) {
             });
             let tile = Picked { base, indices, extent: (1, number) };
             let Scratch { arguments: [buffer, elements, ..], staging, .. } = &mut scratch;
-            // SAFETY: a tile of the operation, which fits the buffers; a record that is
-            // larger than a buffer has a tile of its own and needs none. Only elements that
-            // valid indices name are written.
+            // SAFETY: a tile of the operation, which fits the buffers. A record larger than a buffer is a
+            // tile of its own and needs none. Only elements at valid indices are written.
             unsafe {
                 let ready = source.load(from, tile.extent, true, true, elements, staging);
                 let step = if ready.repeated { 0 } else { size };

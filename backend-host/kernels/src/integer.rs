@@ -1,9 +1,9 @@
-//! The arithmetic of integers: everything wraps, division by zero returns zero.
+//! Integer arithmetic: all operations wrap, and division by zero returns zero.
 
 use super::number::Number;
 use hal::DType;
 
-/// True for a number of places that a value of the same type can be shifted by.
+/// Returns true for a valid shift distance for a value of the same type.
 macro_rules! is_shift {
     ($places:expr) => {
         (0..Self::BITS as Self).contains(&$places)
@@ -81,13 +81,13 @@ macro_rules! common {
         }
         #[inline(always)]
         fn left_shift(self, other: Self) -> Self {
-            // The shift itself takes the amount modulo the number of bits.
+            // The shift instruction itself uses the distance modulo the number of bits.
             if is_shift!(other) { self.wrapping_shl(other as u32) } else { 0 }
         }
     };
 }
 
-/// Repeated squaring, which ends because a right shift brings any exponent to zero.
+/// Repeated squaring. It ends because right shifts bring any exponent to zero.
 macro_rules! power_by_squaring {
     ($base:expr, $exponent:expr) => {{
         let (mut base, mut exponent, mut value) = ($base, $exponent, 1);
@@ -142,7 +142,7 @@ macro_rules! signed {
                 }
                 #[inline(always)]
                 fn right_shift(self, other: Self) -> Self {
-                    // The largest shift leaves the sign alone.
+                    // The largest shift leaves only the sign.
                     let places = if is_shift!(other) { other as u32 } else { Self::BITS - 1 };
                     self.wrapping_shr(places)
                 }

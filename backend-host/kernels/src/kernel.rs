@@ -1,4 +1,4 @@
-//! The loop of any function, and those of the functions of three and four elements.
+//! Chooses the loop of any function. Contains the loops of functions with three and four arguments.
 
 use super::blocks::{Form, Routine};
 use super::bodies::{map_pairs, map_quadruples, map_triples, step_quadruples, step_triples};
@@ -10,22 +10,22 @@ use super::{binary, mixed, unary};
 use hal::DType;
 use hal::function::Function;
 
-/// A loop and what is known of its cost.
+/// A loop and its cost.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {
     /// The loop.
     pub run: Routine,
-    /// True if memory rather than arithmetic limits it.
+    /// True if the loop is limited by memory rather than arithmetic.
     pub cheap: bool,
-    /// True if an argument whose type is that of the value may be the value's own elements.
+    /// True if an argument of the value's type may be overwritten by the value.
     pub in_place: bool,
 }
 
-/// The weight of an element of a loop that is limited by arithmetic.
+/// The weight of an element in a loop that is limited by arithmetic.
 const EXPENSIVE: usize = 8;
 
 impl Kernel {
-    /// The work of so many elements, counted in elements of a cheap loop.
+    /// Returns the work for this number of elements, counted in elements of a cheap loop.
     #[inline]
     pub(super) fn work(&self, elements: usize) -> usize {
         if self.cheap { elements } else { elements.saturating_mul(EXPENSIVE) }
@@ -71,9 +71,9 @@ unsafe fn combination_body<T: Number>(
     repeated: u32,
     blocks: usize,
 ) {
-    // SAFETY: passed on to the caller; what is repeated is a block.
+    // SAFETY: passed on to the caller; a repeated argument is a block.
     unsafe {
-        // The usual case: numbers times arrays. Of the largest type no vectors would be made.
+        // The usual case: numbers times arrays. The largest type would not be vectorised.
         if const { size_of::<T>() < 16 } && repeated == 0b0101 {
             let [a, x, b, y] = *arguments;
             let (a, b) = (a.cast::<T>().read(), b.cast::<T>().read());
@@ -115,9 +115,9 @@ fn combination_of<T: Number>() -> Routine {
     )
 }
 
-/// The loop of a function; none for records and functions that this backend does not know.
+/// Returns the loop of a function, or `None` for records and functions that this backend does not support.
 ///
-/// The condition of a selection is a truth value: the caller converts it.
+/// The condition of a selection is a truth value; the caller converts it.
 pub fn kernel(function: Function, compute: DType) -> Option<Kernel> {
     match function {
         Function::Unary(function) => unary::kernel(function, compute),

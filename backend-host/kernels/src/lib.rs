@@ -1,9 +1,8 @@
 //! Builtin operations in native Rust.
 //!
-//! An operation runs as loops over contiguous elements (`multiversion`), one for each function and
-//! element type; what is not contiguous or of another type passes through small buffers
-//! (`tile`). Nothing here allocates memory of an operand's size, and no result depends on
-//! the number of threads.
+//! An operation runs as loops over contiguous elements (`multiversion`), with one loop for each function and
+//! element type. Operands that are not contiguous, or have another type, pass through small buffers (`tile`).
+//! No operation allocates memory of an operand's size, and no result depends on the number of threads.
 
 mod binary;
 mod blocks;
@@ -52,16 +51,16 @@ use std::sync::Arc;
 
 /// Executes an operation before it returns.
 ///
-/// `pool` is asked for threads only if there is enough work for several; without an answer
-/// the calling thread does everything. The result is the same.
+/// `pool` is called for threads only if there is enough work for several. If it returns `None`, the calling
+/// thread does everything. The result is the same.
 ///
 /// # Errors
-/// `Unsupported` for a function that this backend does not have. Nothing has been written then.
+/// `Unsupported` for a function that this backend does not support. Nothing has been written then.
 ///
 /// # Safety
-/// The operation must be as [`hal::operation`] describes: every element that shapes and
-/// strides reach is valid and aligned, the output's elements are not used by others
-/// meanwhile, and they are disjoint from the inputs' unless they are the very same ones.
+/// The operation must satisfy [`hal::operation`]: every element that shapes and strides reach is valid and
+/// aligned. No other code uses the output's elements meanwhile. They do not overlap the inputs' elements,
+/// unless they are the same elements.
 pub unsafe fn execute(
     operation: &Operation,
     pool: &(dyn Fn() -> Option<Arc<ThreadPool>> + Sync),
@@ -93,7 +92,7 @@ pub unsafe fn execute(
     }
 }
 
-/// Single loops and conversions for the tests of this crate; no part of its interface.
+/// Single loops and conversions for the tests of this crate. They are not part of its interface.
 #[doc(hidden)]
 pub mod loops {
     pub use super::cast::conversion;

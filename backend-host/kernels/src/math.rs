@@ -1,11 +1,11 @@
-//! Elementary functions as vector code, for processors with fused multiply-add.
+//! Vectorised elementary functions for processors with fused multiply-add.
 //!
-//! Written here because no library fits: the Rust port of SLEEF needs a nightly compiler, SLEEF
-//! itself CMake and minutes, and libmvec is only in glibc and promises 4 ulp. Errors are below
-//! 1 ulp in double precision and below 2 ulp in single. Types that are stored in few bits are computed
-//! in one of the two, as [`Narrow::Functions`] says: binary16 is rounded exactly.
-//! Arguments that are too large for the argument reductions go to the system's library, as do
-//! all where the processor has no fused multiply-add.
+//! They are written here because no library fits: the Rust port of SLEEF needs a nightly compiler, SLEEF
+//! itself needs CMake and minutes to build, and libmvec exists only in glibc and guarantees only 4 ulp.
+//! Errors are below 1 ulp in double precision and below 2 ulp in single precision. Types stored in few bits
+//! are computed in one of the two, as [`Narrow::Functions`] specifies; binary16 results are correctly
+//! rounded. Arguments that are too large for the argument reductions use the system's library. So do all
+//! arguments if the processor does not have fused multiply-add.
 
 mod coefficients;
 pub(super) mod complex;
@@ -36,35 +36,33 @@ pub(crate) trait Elementary {
     const SINGLE_LIMIT: f32 = f32::MAX;
     /// The largest finite argument that [`Elementary::double`] takes.
     const DOUBLE_LIMIT: f64 = f64::MAX;
-    /// The first and the last argument that [`Elementary::ordinary_single`] takes, if it is
-    /// another function than [`Elementary::single`].
+    /// The range of arguments of [`Elementary::ordinary_single`], if it differs from [`Elementary::single`].
     const ORDINARY_SINGLE: Option<(f32, f32)> = None;
-    /// The first and the last argument that [`Elementary::ordinary_double`] takes, if it is
-    /// another function than [`Elementary::double`].
+    /// The range of arguments of [`Elementary::ordinary_double`], if it differs from [`Elementary::double`].
     const ORDINARY_DOUBLE: Option<(f64, f64)> = None;
-    /// The value with an error below 2 ulp, for ordinary arguments.
+    /// Returns the value with an error below 2 ulp, for ordinary arguments.
     fn ordinary_single(x: f32) -> f32 {
         Self::single(x)
     }
-    /// The value with an error below 1 ulp, for ordinary arguments.
+    /// Returns the value with an error below 1 ulp, for ordinary arguments.
     fn ordinary_double(x: f64) -> f64 {
         Self::double(x)
     }
-    /// The value with an error below 2 ulp.
+    /// Returns the value with an error below 2 ulp.
     fn single(x: f32) -> f32;
-    /// The value with an error below 1 ulp.
+    /// Returns the value with an error below 1 ulp.
     fn double(x: f64) -> f64;
-    /// The value for arguments beyond the limits.
+    /// Returns the value for arguments beyond the limits.
     fn library(x: f64) -> f64;
 }
 
-/// Elements that are computed at a time: what fits the nearest cache, and a whole number of
-/// groups.
+/// The number of elements computed in one step: it fits the first-level cache, and is a multiple of the group
+/// size.
 const CHUNK: usize = 256;
-/// Elements of the innermost loop: enough vectors to hide the latency of the arithmetic.
+/// The number of elements in the innermost loop: enough vectors to hide the latency of the arithmetic.
 const GROUP: usize = 32;
 
-/// Replaces arguments by values; `used` are whole groups.
+/// Replaces arguments by values. Only whole groups are computed.
 #[inline(always)]
 fn evaluate<T: Float, F: Elementary>(given: &[T], numbers: &mut [T::Functions; CHUNK]) {
     let count = given.len();
@@ -90,7 +88,7 @@ fn evaluate<T: Float, F: Elementary>(given: &[T], numbers: &mut [T::Functions; C
     }
 }
 
-/// Computes the values whose arguments are too large once more.
+/// Computes the values again whose arguments are too large.
 #[cold]
 fn correct<T: Float, F: Elementary>(given: &[T], numbers: &mut [T::Functions; CHUNK]) {
     for (number, x) in numbers.iter_mut().zip(given) {
@@ -116,8 +114,8 @@ unsafe fn elementary_body<T: Float, F: Elementary>(
     while start < length {
         let count = CHUNK.min(length - start);
         let (given, offset) = if is_repeated { (1, 0) } else { (count, start) };
-        // SAFETY: passed on to the caller; read before the values are written, which may lie
-        // in the same place.
+        // SAFETY: passed on to the caller; the arguments are read before the values, which may overwrite
+        // them.
         unsafe {
             let given = elements::<T>(arguments[0].cast::<T>().add(offset).cast(), given);
             evaluate::<T, F>(given, &mut numbers);
@@ -137,7 +135,7 @@ unsafe fn elementary_body<T: Float, F: Elementary>(
 select_fused!(select_elementary<T: Float, F: Elementary>, elementary_body, Loop,
     (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
 
-/// The loop of a function; none where the processor has no fused multiply-add.
+/// Returns the loop of a function, or `None` if the processor does not have fused multiply-add.
 pub(super) fn elementary_loop<T: Float, F: Elementary>() -> Option<Loop> {
     select_elementary::<T, F>()
 }
@@ -155,7 +153,7 @@ unsafe fn tabled_body<T: Tabled, F: Elementary>(
     unsafe { T::table::<F>().run(compute, value, arguments, repeated, length) }
 }
 
-/// What an implementation of [`Elementary`] says of ordinary arguments of one type.
+/// Defines the items of [`Elementary`] about ordinary arguments of one type.
 macro_rules! ordinary {
     (@range f32 $first:expr, $last:expr) => {
         const ORDINARY_SINGLE: Option<(f32, f32)> = Some(($first, $last));
@@ -231,12 +229,12 @@ functions! {
         ordinary! { f32 ordinary_single single::ordinary_cosh, -87.0, 87.0 }
         ordinary! { f64 ordinary_double ordinary::cosh, -708.0, 708.0 }
     };
-    // Beyond the bounds the error comes too close to 1 ulp.
+    // Beyond these bounds the error comes too close to 1 ulp.
     Tanh tanh tanh { ordinary! { f64 ordinary_double ordinary::tanh, -17.0, 17.0 } };
 }
 
-/// The loop of an elementary function of real numbers; none for other functions and types, and
-/// for all but types with tables on processors without fused multiply-add.
+/// Returns the loop of an elementary function of real numbers, or `None` for other functions and types.
+/// Without fused multiply-add, only types with tables have such loops.
 pub(super) fn kernel(function: UnaryFunction, compute: DType) -> Option<Kernel> {
     if compute.is_complex() {
         return modulus::kernel(function, compute);

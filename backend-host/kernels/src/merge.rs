@@ -1,7 +1,6 @@
-//! Stable sorting of one long row by several threads: each sorts a part, then all merge the parts, two by
-//! two.
+//! Stable sorting of one long row by several threads: each sorts a part, then all merge the parts pairwise.
 //!
-//! `rayon` sorts, too, but its code for one order of one type is a hundred times as long, and there are
+//! `rayon` also sorts, but its code for one order of one type is a hundred times as long, and there are
 //! thirty of them.
 
 use super::parallel::Workers;
@@ -9,21 +8,21 @@ use hal::{Error, ErrorKind, Result, Status};
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// Elements that are merged at a time: whoever merges them finds first where they come from.
+/// The number of elements merged in one step. Each step first determines where its elements come from.
 const SEGMENT: usize = 1 << 14;
 
-/// A row that several threads write disjoint parts of.
+/// A row of which several threads write disjoint parts.
 #[derive(Clone, Copy)]
 struct Row<T>(*mut T);
 
-// SAFETY: an address; what is done with it is said where it is used.
+// SAFETY: an address; each use states its own requirements.
 unsafe impl<T: Send> Send for Row<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Row<T> {}
 
 impl<T> Row<T> {
     /// # Safety
-    /// The elements must lie in the row, and nothing else may use them while the slice lives.
+    /// The elements must be in the row, and nothing else may use them while the slice lives.
     #[allow(clippy::mut_from_ref, reason = "the caller promises that parts are disjoint")]
     unsafe fn part(&self, range: Range<usize>) -> &mut [T] {
         // SAFETY: passed on to the caller.
@@ -31,17 +30,17 @@ impl<T> Row<T> {
     }
 
     /// # Safety
-    /// The elements must lie in the row, and nothing may write them while the slice lives.
+    /// The elements must be in the row, and nothing may write to them while the slice lives.
     unsafe fn shared(&self, range: Range<usize>) -> &[T] {
         // SAFETY: passed on to the caller.
         unsafe { std::slice::from_raw_parts(self.0.add(range.start), range.len()) }
     }
 }
 
-/// Memory for copies of so many elements.
+/// Allocates memory for copies of `length` elements.
 ///
 /// # Errors
-/// `OutOfMemory` if the system has no such memory.
+/// `OutOfMemory` if the system cannot provide the memory.
 pub(super) fn memory<T>(length: usize, copies: usize) -> Result<Vec<T>> {
     let mut memory = Vec::new();
     match memory.try_reserve_exact(length * copies) {
@@ -58,13 +57,14 @@ pub(super) fn memory<T>(length: usize, copies: usize) -> Result<Vec<T>> {
     }
 }
 
-/// Elements whose sort takes so little memory beside them that the process is at an end where there is none.
+/// The number of elements up to which a sort needs so little memory that a failure to allocate it may end the
+/// process.
 const FEW: usize = 1 << 12;
 
-/// Sorts elements by an order, on several threads if there are more than one; those that are equal keep their order.
+/// Sorts elements by an order, using `threads` threads. The sort is stable.
 ///
 /// # Errors
-/// `OutOfMemory` if the system has no memory for a copy of the elements.
+/// `OutOfMemory` if the system cannot provide memory for a copy of the elements.
 pub(super) fn sort<T: Copy + Send + Sync>(
     elements: &mut [T],
     threads: usize,
@@ -73,7 +73,7 @@ pub(super) fn sort<T: Copy + Send + Sync>(
 ) -> Result<()> {
     let length = elements.len();
     if length > FEW {
-        // The library's sort takes as much, and ends the process where it gets none.
+        // The library's sort needs the same amount, and aborts if it cannot allocate it.
         drop(memory::<T>(length, if threads <= 1 { 1 } else { 2 })?);
     }
     if threads <= 1 {
@@ -85,21 +85,22 @@ pub(super) fn sort<T: Copy + Send + Sync>(
     let mut copy = memory(length, 1)?;
     copy.extend_from_slice(elements);
     let (mut from, mut to) = (Row(elements.as_mut_ptr()), Row(copy.as_mut_ptr()));
-    // Each round goes from one row to the other, the last one to the elements.
+    // Each round merges from one row into the other, and the last one into the elements.
     if rounds % 2 == 1 {
         std::mem::swap(&mut from, &mut to);
     }
     workers.split(1 << rounds, 1, usize::MAX, &|runs| {
         for number in runs {
             let range = (number * run).min(length)..((number + 1) * run).min(length);
-            // SAFETY: a part of the row that is this call's alone.
+            // SAFETY: a part of the row that only this call uses.
             unsafe { from.part(range) }.sort_by(order);
         }
     });
     for round in 0..rounds {
         let run = run << round;
         workers.split(length.div_ceil(SEGMENT), 1, usize::MAX, &|segments| {
-            // SAFETY: all threads only read this row in this round, and write disjoint parts of the other.
+            // SAFETY: in this round, all threads only read this row, and write disjoint parts of the other
+            // one.
             let (source, start) = (unsafe { from.shared(0..length) }, segments.start * SEGMENT);
             let target = start..(segments.end * SEGMENT).min(length);
             // SAFETY: as above.
@@ -110,7 +111,7 @@ pub(super) fn sort<T: Copy + Send + Sync>(
     Ok(())
 }
 
-/// Writes a range of the row in which neighbouring runs of a row have become one.
+/// Writes a range of the row that results from merging neighbouring runs.
 fn merge_range<T: Copy>(
     source: &[T],
     run: usize,
@@ -133,7 +134,7 @@ fn merge_range<T: Copy>(
     }
 }
 
-/// How many of the first elements of two merged runs come from the left one.
+/// Returns how many of the first `count` merged elements come from the left run.
 fn taken_from_left<T>(
     left: &[T],
     right: &[T],
@@ -143,7 +144,7 @@ fn taken_from_left<T>(
     let (mut low, mut high) = (count.saturating_sub(right.len()), count.min(left.len()));
     while low < high {
         let middle = low.midpoint(high);
-        // The element of the left run is among them unless what would be in its place is less.
+        // The element of the left run is among them, unless the element that would take its place is less.
         if order(&right[count - middle - 1], &left[middle]) == Ordering::Less {
             high = middle;
         } else {
@@ -153,7 +154,7 @@ fn taken_from_left<T>(
     low
 }
 
-/// Merges two runs; of two equal elements the left one is first.
+/// Merges two runs. Of two equal elements, the left one comes first.
 fn merge<T: Copy>(left: &[T], right: &[T], values: &mut [T], order: &impl Fn(&T, &T) -> Ordering) {
     if let (Some(last), Some(first)) = (left.last(), right.first())
         && order(first, last) != Ordering::Less
@@ -164,7 +165,7 @@ fn merge<T: Copy>(left: &[T], right: &[T], values: &mut [T], order: &impl Fn(&T,
     }
     let (mut i, mut j) = (0, 0);
     for value in values {
-        // A choice and not a branch where both runs have elements left.
+        // A selection instead of a branch, while both runs have elements left.
         let (x, y) = match (left.get(i), right.get(j)) {
             (Some(x), Some(y)) => (x, y),
             (Some(x), None) => {

@@ -1,4 +1,4 @@
-//! Loops that compare signed integers with unsigned ones of the same width.
+//! Loops that compare signed and unsigned integers of the same width.
 
 use super::blocks::{Form, Routine};
 use super::bodies::{map_pairs, step_pairs};
@@ -10,13 +10,13 @@ use std::cmp::Ordering;
 
 /// A comparison.
 trait Comparison {
-    /// Its value for arguments of this order.
+    /// Returns the value for arguments with this order.
     fn holds(order: Ordering) -> bool;
 }
 
 #[inline(always)]
 fn apply<F: Comparison>(x: i64, y: u64) -> Truth {
-    // An unsigned number beyond the signed type lies above all of its values.
+    // An unsigned number beyond the range of the signed type is greater than all signed numbers.
     let order = if (y as i64) < 0 { Ordering::Less } else { x.cmp(&(y as i64)) };
     Truth::new(F::holds(order))
 }
@@ -61,7 +61,7 @@ macro_rules! comparisons {
             }
         )*
 
-        /// The loop of a comparison; none for other functions.
+        /// Returns the loop of a comparison, or `None` for other functions.
         pub(super) fn kernel(function: BinaryFunction) -> Option<Kernel> {
             let (elements, blocks) = match function {
                 $(BinaryFunction::$name => (stepped::<$name> as Loop, select::<$name>()),)*

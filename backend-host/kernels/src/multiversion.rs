@@ -1,45 +1,45 @@
-//! Loops over contiguous elements, compiled for several levels of the processor, one of which is
-//! chosen when the program runs.
+//! Loops over contiguous elements, compiled for several levels of the processor. The level is chosen at run
+//! time.
 //!
-//! Arithmetic has two variants, for every processor of the target and for those with AVX2. Of functions of
-//! elements the former is on x86 a loop over elements, and the latter one over blocks: see
-//! [`super::blocks`]. Comparisons and conversions of floating-point numbers have a third for AVX-512. All
-//! round alike: fused multiply-add stays off. Elementary functions rely on fused multiply-add and
-//! have variants for AVX2 and AVX-512, which round alike as well.
+//! Arithmetic has two variants: one for every processor of the target, and one for AVX2. On x86, the former
+//! is a loop over elements, and the latter a loop over blocks: see [`super::blocks`]. Comparisons and
+//! conversions of floating-point numbers have a third variant for AVX-512. All variants round alike, because
+//! fused multiply-add is disabled. Elementary functions require fused multiply-add, and have variants for
+//! AVX2 and AVX-512, which also round alike.
 
-/// A loop over contiguous elements: value, arguments, a bit for each argument that is one
-/// element repeated instead of `length` elements, length.
+/// A loop over contiguous elements. The arguments are the value, the arguments of the function, a bit for
+/// each argument that is one repeated element instead of `length` elements, and the length.
 ///
 /// # Safety
-/// The value and every argument that is not repeated must have `length` elements, repeated
-/// ones one element; all aligned, the value disjoint from the arguments. A loop that may work
-/// in place also takes the value's own elements as an argument, if the types are the same.
+/// The value and every argument that is not repeated must have `length` elements, and repeated arguments one
+/// element. All must be aligned, and the value must not overlap the arguments. A loop that can work in place
+/// also accepts the value itself as an argument, if the types are the same.
 pub(super) type Loop = unsafe fn(*mut u8, &[*const u8; 4], u32, usize);
 
-/// True if the AVX2 variants may be used.
+/// Returns true if the AVX2 variants can be used.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub(super) fn has_avx2() -> bool {
     std::arch::is_x86_feature_detected!("avx2")
 }
 
-/// Defines a function that selects the variant of a loop for this processor. The loop's body
-/// must be `#[inline(always)]`. Loops of which there are hundreds name a compact one (`or`), which
-/// x86 processors without AVX2 run instead of one of their own.
+/// Defines a function that selects the variant of a loop for this processor. The loop's body must be
+/// `#[inline(always)]`. Loops with hundreds of instances name a compact one (`or`), which x86 processors
+/// without AVX2 run instead.
 macro_rules! select_variant {
     ($(#[$doc:meta])* $select:ident<$($generic:ident: $bound:path),*>, $body:ident,
      $pointer:ty, ($($argument:ident: $type:ty),*)) => {
         $(#[$doc])*
         fn $select<$($generic: $bound),*>() -> $pointer {
             /// # Safety
-            /// As for the body.
+            /// The same as for the body.
             unsafe fn baseline<$($generic: $bound),*>($($argument: $type),*) {
                 // SAFETY: passed on to the caller.
                 unsafe { $body::<$($generic),*>($($argument),*) }
             }
 
             /// # Safety
-            /// As for the body, and the processor must have AVX2.
+            /// The same as for the body; the processor must have AVX2.
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2")]
             unsafe fn avx2<$($generic: $bound),*>($($argument: $type),*) {
@@ -57,7 +57,7 @@ macro_rules! select_variant {
 }
 pub(super) use select_variant;
 
-/// True if the AVX-512 variants may be used.
+/// Returns true if the AVX-512 variants can be used.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub(super) fn has_avx512() -> bool {
@@ -68,15 +68,15 @@ pub(super) fn has_avx512() -> bool {
         && is_x86_feature_detected!("avx512vl")
 }
 
-/// As [`select_variant`], with a variant for AVX-512: for loops whose values are narrower than
-/// their arguments, or made of conditions, for which older processors have no instructions.
+/// Like [`select_variant`], with a variant for AVX-512. This is for loops whose values are narrower than
+/// their arguments or result from conditions, for which older processors do not have instructions.
 macro_rules! select_masked {
     ($(#[$doc:meta])* $select:ident<$($generic:ident: $bound:path),*>, $body:ident, $narrower:ident,
      $pointer:ty, ($($argument:ident: $type:ty),*)) => {
         $(#[$doc])*
         fn $select<$($generic: $bound),*>() -> $pointer {
             /// # Safety
-            /// As for the body, and the processor must have what is named.
+            /// The same as for the body; the processor must have the named features.
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
             unsafe fn avx512<$($generic: $bound),*>($($argument: $type),*) {
@@ -94,15 +94,15 @@ macro_rules! select_masked {
 }
 pub(super) use select_masked;
 
-/// Defines a function that selects the variant of a loop over blocks for this processor; none on x86
-/// processors without AVX2, for whose vectors the loop over elements is nearly as fast. The loop's body
-/// must be `#[inline(always)]`. A `masked` one has a variant for AVX-512, where values are narrower than
-/// their arguments, or made of conditions, for which older processors have no instructions.
+/// Defines a function that selects the variant of a loop over blocks for this processor. It returns `None` on
+/// x86 processors without AVX2, where the loop over elements is nearly as fast. The loop's body must be
+/// `#[inline(always)]`. A `masked` loop has a variant for AVX-512; it is for values that are narrower than
+/// their arguments or result from conditions, for which older processors do not have instructions.
 macro_rules! select_blocks {
     ($select:ident<$($generic:ident: $bound:path),*>, $body:ident) => {
         fn $select<$($generic: $bound),*>() -> Option<$crate::multiversion::Loop> {
             /// # Safety
-            /// As for the body, and the processor must have AVX2.
+            /// The same as for the body; the processor must have AVX2.
             #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
             unsafe fn usual<$($generic: $bound),*>(
                 value: *mut u8,
@@ -124,7 +124,7 @@ macro_rules! select_blocks {
     ($select:ident<$($generic:ident: $bound:path),*>, $body:ident, masked $narrower:ident) => {
         fn $select<$($generic: $bound),*>() -> Option<$crate::multiversion::Loop> {
             /// # Safety
-            /// As for the body, and the processor must have what is named.
+            /// The same as for the body; the processor must have the named features.
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
             unsafe fn avx512<$($generic: $bound),*>(
@@ -147,21 +147,22 @@ macro_rules! select_blocks {
 }
 pub(super) use select_blocks;
 
-/// What a processor offers to loops that rely on fused multiply-add.
+/// The processor's level for loops that require fused multiply-add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fused {
-    /// The target's own instructions suffice.
+    /// The target's baseline is sufficient.
     #[cfg(not(target_arch = "x86_64"))]
     Baseline,
-    /// Vectors of 256 bits.
+    /// 256-bit vectors.
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// Vectors of 512 bits.
+    /// 512-bit vectors.
     #[cfg(target_arch = "x86_64")]
     Avx512,
 }
 
-/// The widest of the variants with fused multiply-add; none where it would be a function call.
+/// Returns the widest variant with fused multiply-add. Returns `None` if a fused multiply-add would be a
+/// function call.
 #[inline]
 pub(super) fn fused() -> Option<Fused> {
     #[cfg(target_arch = "x86_64")]
@@ -181,15 +182,15 @@ pub(super) fn fused() -> Option<Fused> {
     }
 }
 
-/// Defines a function that selects the variant of a loop that relies on fused multiply-add, if
-/// this processor has it. The loop's body must be `#[inline(always)]`.
+/// Defines a function that selects the variant of a loop that requires fused multiply-add, if this processor
+/// supports it. The loop's body must be `#[inline(always)]`.
 macro_rules! select_fused {
     ($(#[$doc:meta])* $select:ident<$($generic:ident: $bound:path),*>, $body:ident,
      $pointer:ty, ($($argument:ident: $type:ty),*)) => {
         $(#[$doc])*
         fn $select<$($generic: $bound),*>() -> Option<$pointer> {
             /// # Safety
-            /// As for the body.
+            /// The same as for the body.
             #[cfg(not(target_arch = "x86_64"))]
             unsafe fn baseline<$($generic: $bound),*>($($argument: $type),*) {
                 // SAFETY: passed on to the caller.
@@ -197,7 +198,7 @@ macro_rules! select_fused {
             }
 
             /// # Safety
-            /// As for the body, and the processor must have AVX2 and FMA.
+            /// The same as for the body; the processor must have AVX2 and FMA.
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma")]
             unsafe fn avx2<$($generic: $bound),*>($($argument: $type),*) {
@@ -206,7 +207,7 @@ macro_rules! select_fused {
             }
 
             /// # Safety
-            /// As for the body, and the processor must have what is named.
+            /// The same as for the body; the processor must have the named features.
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
             unsafe fn avx512<$($generic: $bound),*>($($argument: $type),*) {
@@ -227,20 +228,20 @@ macro_rules! select_fused {
 }
 pub(super) use select_fused;
 
-/// The elements at an address.
+/// Returns the elements at an address.
 ///
 /// # Safety
-/// There must be `length` of them, aligned, not written while the slice lives.
+/// There must be `length` aligned elements, which are not written while the slice lives.
 #[inline(always)]
 pub(super) unsafe fn elements<'a, T>(address: *const u8, length: usize) -> &'a [T] {
     // SAFETY: passed on to the caller.
     unsafe { std::slice::from_raw_parts(address.cast(), length) }
 }
 
-/// The places of elements to be written at an address.
+/// Returns the places of elements to be written at an address.
 ///
 /// # Safety
-/// There must be `length` of them, aligned, not otherwise used while the slice lives.
+/// There must be `length` aligned elements, which are not used otherwise while the slice lives.
 #[inline(always)]
 pub(super) unsafe fn places<'a, T>(
     address: *mut u8,
@@ -250,10 +251,11 @@ pub(super) unsafe fn places<'a, T>(
     unsafe { std::slice::from_raw_parts_mut(address.cast(), length) }
 }
 
-/// The places of the values of a loop over two arguments, and the elements of both: one element
-/// of an argument that is repeated.
+/// Returns the places for the values of a loop over two arguments, and the elements of both. A repeated
+/// argument has one element.
 ///
 /// # Safety
+/// See [`Loop`]; the value must not overlap the arguments.
 /// See [`Loop`]; the value is apart from the arguments.
 #[inline(always)]
 pub(super) unsafe fn operands<'a, X, Y, V>(

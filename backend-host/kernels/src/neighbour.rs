@@ -4,8 +4,8 @@ use super::number::{Convert as _, Number, for_each};
 
 /// A floating-point number that has neighbours.
 pub(super) trait Neighbour {
-    /// The number next to this one in the direction of `other`; `other` if they are equal, NaN if
-    /// either is.
+    /// Returns the next number in the direction of `other`. Returns `other` if they are equal, and NaN if
+    /// either is NaN.
     fn next_after(self, other: Self) -> Self;
 }
 
@@ -20,7 +20,7 @@ macro_rules! neighbour {
                 if Number::is_nan(other) {
                     return other;
                 }
-                // Sign and magnitude: the numbers of one sign are in the order of their bits.
+                // Sign and magnitude: numbers with the same sign are ordered by their bits.
                 let sign = Number::negative(Self::from_u8(0)).to_bits();
                 let bits = self.to_bits();
                 let next = if bits & !sign == 0 {

@@ -1,4 +1,4 @@
-//! The indices of true elements, and the values at them.
+//! Finds the indices of true elements, and the values at these indices.
 
 use super::copy::pointer;
 use super::parallel::Workers;
@@ -6,10 +6,10 @@ use hal::DType;
 use hal::operation::{Nonzero, Operand};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Elements whose true ones are counted together.
+/// The number of elements whose true ones are counted together.
 const CHUNK: usize = 1 << 16;
 
-/// True elements that are found before the first of them is stored.
+/// The number of true elements that are found before they are stored.
 const FOUND: usize = 256;
 
 /// Executes a search for true elements.
@@ -19,7 +19,7 @@ const FOUND: usize = 256;
 pub(super) unsafe fn run(operation: &Nonzero, workers: &Workers<'_>) {
     let Nonzero { length, values, output, .. } = operation;
     let chunks = length.div_ceil(CHUNK);
-    // Places where the true elements of each chunk begin.
+    // The output positions at which the true elements of each chunk begin.
     let places: Vec<AtomicUsize> = (0..chunks).map(|_| AtomicUsize::new(0)).collect();
     workers.split(chunks, 1, *length, &|range| {
         for index in range {
@@ -50,7 +50,7 @@ pub(super) unsafe fn run(operation: &Nonzero, workers: &Workers<'_>) {
     }
 }
 
-/// A search that has counted the true elements before each chunk.
+/// A search for which the true elements before each chunk have been counted.
 struct Search<'a> {
     operation: &'a Nonzero,
     places: &'a [AtomicUsize],
@@ -58,20 +58,20 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Stores the value at each true element, as the bits that it is.
+    /// Stores the value at each true element, bit by bit.
     ///
     /// # Safety
-    /// See [`hal::operation`]; values and output are of this size and alignment.
+    /// See [`hal::operation`]; values and output have this size and alignment.
     unsafe fn store_values<T: Copy>(&self, values: &Operand) {
         let values = values.address as usize;
         // SAFETY: an element of the mask is one of the values.
         unsafe { self.store(|element| pointer(values).cast::<T>().add(element).read()) }
     }
 
-    /// Stores for each true element what `found` makes of its index.
+    /// Stores `found` of the index of each true element.
     ///
     /// # Safety
-    /// See [`hal::operation`]; the output is of this type.
+    /// See [`hal::operation`]; the output has this type.
     unsafe fn store<T>(&self, found: impl Fn(usize) -> T + Sync) {
         let Nonzero { length, most, output, .. } = self.operation;
         let output = output.address as usize;
@@ -88,7 +88,7 @@ impl Search<'_> {
                         place += 1;
                     }
                 };
-                // SAFETY: the operation is one that may be executed.
+                // SAFETY: the caller may execute the operation.
                 let mask = unsafe { chunk(self.operation, number) };
                 for (word, truths) in mask.chunks(8).enumerate() {
                     let mut bytes = [0; 8];
@@ -96,7 +96,8 @@ impl Search<'_> {
                     if u64::from_ne_bytes(bytes) == 0 {
                         continue;
                     }
-                    // Those that are not true are overwritten: no branch is guessed.
+                    // Offsets of elements that are not true are overwritten by the next one, so this needs no
+                    // branch to predict.
                     for (k, truth) in (0..).zip(bytes) {
                         offsets[count] = word as u32 * 8 + k;
                         count += usize::from(truth != 0);
@@ -112,20 +113,20 @@ impl Search<'_> {
     }
 }
 
-/// The mask's bytes of a chunk.
+/// Returns the bytes of the mask in a chunk.
 ///
 /// # Safety
 /// See [`hal::operation`].
 unsafe fn chunk(operation: &Nonzero, index: usize) -> &[u8] {
     let begin = index * CHUNK;
     let length = CHUNK.min(operation.length - begin);
-    // SAFETY: elements of the mask, read as the bytes that they are; nothing writes them meanwhile.
+    // SAFETY: elements of the mask, read as bytes; nothing writes to them meanwhile.
     unsafe { std::slice::from_raw_parts(pointer(operation.mask.address as usize + begin), length) }
 }
 
-/// The true ones among the elements of a mask.
+/// Returns the number of true elements in a mask.
 fn count(mask: &[u8]) -> usize {
-    // Few enough for a byte to count them, of which a register has many.
+    // Few enough to be counted in bytes, of which a register holds many.
     let few = |some: &[u8]| some.iter().map(|&truth| u8::from(truth != 0)).sum::<u8>();
     mask.chunks(128).map(|some| usize::from(few(some))).sum()
 }

@@ -1,24 +1,24 @@
-//! The arithmetic of one element: what each function means for each element type.
+//! The arithmetic of one element: the definition of each function for each element type.
 
 use hal::dtype::narrow::Narrow;
 use hal::{Complex, DType};
 
 /// A truth value in memory: any byte, true unless it is zero.
 ///
-/// Memory that a program filled may hold other bytes than 0 and 1, which a Rust `bool` must
-/// never do. Values made here are 0 or 1.
+/// Memory that a program has filled may contain other bytes than 0 and 1, which a Rust `bool` must never
+/// have. Values created here are 0 or 1.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(super) struct Truth(u8);
 
 impl Truth {
-    /// The value of a Rust truth value.
+    /// Converts a Rust `bool`.
     #[inline(always)]
     pub(super) fn new(value: bool) -> Self {
         Truth(u8::from(value))
     }
 
-    /// True unless the byte is zero.
+    /// Returns true unless the byte is zero.
     #[inline(always)]
     pub(super) fn get(self) -> bool {
         self.0 != 0
@@ -31,26 +31,26 @@ macro_rules! identities {
     };
 }
 
-/// An element type that can be calculated with.
+/// An element type with arithmetic.
 ///
 /// # Safety
-/// Every pattern of `DTYPE.size()` bytes must be a valid value, and that must be the size.
+/// `DTYPE.size()` must be the size of the type, and every bit pattern must be a valid value.
 ///
-/// A method that has a body here is replaced by the types for which the function is defined;
-/// the array layer refuses it for the others, so that the value then does not matter.
+/// Types for which a function is defined override its default method. The array layer refuses the function
+/// for other types, so the default's result does not matter.
 pub(super) unsafe trait Number: Convert + Send + Sync + std::fmt::Debug {
     /// The dtype that this type represents.
     const DTYPE: DType;
-    /// The type of a modulus, a real and an imaginary part.
+    /// The type of the modulus, and of the real and imaginary part.
     type Real: Number;
-    /// The type that a number is calculated with in: another one for those that are stored in few bits.
+    /// The type in which a number is computed. It differs for types stored in few bits.
     type Working: Number;
 
     /// `self + other`.
     fn add(self, other: Self) -> Self;
     /// `self * other`.
     fn multiply(self, other: Self) -> Self;
-    /// True if the value is not zero.
+    /// Returns true if the value is not zero.
     fn is_true(self) -> bool;
     /// `self == other`.
     fn equal(self, other: Self) -> bool;
@@ -58,35 +58,35 @@ pub(super) unsafe trait Number: Convert + Send + Sync + std::fmt::Debug {
     fn less(self, other: Self) -> bool;
     /// `self <= other`.
     fn less_equal(self, other: Self) -> bool;
-    /// True if the value, or a part of it, is not a number.
+    /// Returns true if the value, or a part of it, is NaN.
     #[inline(always)]
     fn is_nan(self) -> bool {
         false
     }
-    /// True if the value, or a part of it, is infinite.
+    /// Returns true if the value, or a part of it, is infinite.
     #[inline(always)]
     fn is_infinite(self) -> bool {
         false
     }
-    /// The modulus.
+    /// Returns the modulus.
     fn absolute(self) -> Self::Real;
-    /// The real part.
+    /// Returns the real part.
     fn real(self) -> Self::Real;
-    /// The imaginary part.
+    /// Returns the imaginary part.
     fn imaginary(self) -> Self::Real;
 
-    /// The smaller; NaN wins, the first of two.
+    /// Returns the smaller value. If a value is NaN, returns the first NaN.
     #[inline(always)]
     fn minimum(self, other: Self) -> Self {
         if self.less_equal(other) | self.is_nan() { self } else { other }
     }
-    /// The larger; NaN wins, the first of two.
+    /// Returns the larger value. If a value is NaN, returns the first NaN.
     #[inline(always)]
     fn maximum(self, other: Self) -> Self {
         if other.less_equal(self) | self.is_nan() { self } else { other }
     }
 
-    /// `a * x + b * y`, rounded after each step.
+    /// Returns `a * x + b * y`, rounded after each step.
     #[inline(always)]
     fn linear_combination(a: Self, x: Self, b: Self, y: Self) -> Self {
         a.multiply(x).add(b.multiply(y))
@@ -102,47 +102,47 @@ pub(super) unsafe trait Number: Convert + Send + Sync + std::fmt::Debug {
     fn divide(self, _other: Self) -> Self {
         self
     }
-    /// The quotient rounded down.
+    /// Returns the quotient rounded down.
     #[inline(always)]
     fn floor_divide(self, _other: Self) -> Self {
         self
     }
-    /// The remainder with the sign of the divisor.
+    /// Returns the remainder with the sign of the divisor.
     #[inline(always)]
     fn remainder(self, _other: Self) -> Self {
         self
     }
-    /// The remainder with the sign of the dividend.
+    /// Returns the remainder with the sign of the dividend.
     #[inline(always)]
     fn fmod(self, _other: Self) -> Self {
         self
     }
-    /// `self` to the power of `other`.
+    /// Returns `self` to the power of `other`.
     #[inline(always)]
     fn power(self, _other: Self) -> Self {
         self
     }
-    /// The bits of both.
+    /// Returns the bitwise and.
     #[inline(always)]
     fn bit_and(self, _other: Self) -> Self {
         self
     }
-    /// The bits of either.
+    /// Returns the bitwise or.
     #[inline(always)]
     fn bit_or(self, _other: Self) -> Self {
         self
     }
-    /// The bits of exactly one.
+    /// Returns the bitwise exclusive or.
     #[inline(always)]
     fn bit_xor(self, _other: Self) -> Self {
         self
     }
-    /// The bits moved up by `other`.
+    /// Returns the bits shifted left by `other`.
     #[inline(always)]
     fn left_shift(self, _other: Self) -> Self {
         self
     }
-    /// The bits moved down by `other`.
+    /// Returns the bits shifted right by `other`.
     #[inline(always)]
     fn right_shift(self, _other: Self) -> Self {
         self
@@ -160,41 +160,41 @@ pub(super) unsafe trait Number: Convert + Send + Sync + std::fmt::Debug {
     }
 }
 
-/// Conversion from every element type, as C converts.
+/// Conversions from every element type, with C's rules.
 pub(super) trait Convert: Copy + 'static {
-    /// From a truth value.
+    /// Converts a truth value.
     fn from_truth(value: Truth) -> Self;
-    /// From an integer.
+    /// Converts an integer.
     fn from_i8(value: i8) -> Self;
-    /// From an integer.
+    /// Converts an integer.
     fn from_i16(value: i16) -> Self;
-    /// From an integer.
+    /// Converts an integer.
     fn from_i32(value: i32) -> Self;
-    /// From an integer.
+    /// Converts an integer.
     fn from_i64(value: i64) -> Self;
-    /// From an integer.
+    /// Converts an integer.
     fn from_u8(value: u8) -> Self;
-    /// From an integer.
+    /// Converts an integer.
     fn from_u16(value: u16) -> Self;
-    /// From an integer.
+    /// Converts an integer.
     fn from_u32(value: u32) -> Self;
-    /// From an integer.
+    /// Converts an integer.
     fn from_u64(value: u64) -> Self;
-    /// From a number with fractions that is stored in few bits.
+    /// Converts a floating-point number of a type stored in few bits.
     fn from_narrow<N: Narrow>(value: N) -> Self;
-    /// From a number with fractions.
+    /// Converts a floating-point number.
     fn from_f32(value: f32) -> Self;
-    /// From a number with fractions.
+    /// Converts a floating-point number.
     fn from_f64(value: f64) -> Self;
-    /// From a complex number, whose imaginary part is lost where this type is real.
+    /// Converts a complex number. The imaginary part is lost if this type is real.
     fn from_c32(value: Complex<f32>) -> Self;
-    /// From a complex number, whose imaginary part is lost where this type is real.
+    /// Converts a complex number. The imaginary part is lost if this type is real.
     fn from_c64(value: Complex<f64>) -> Self;
-    /// This value as another type.
+    /// Converts this value to another type.
     fn convert<D: Convert>(self) -> D;
 }
 
-/// Calls an expression with `$T` bound to the [`Number`] of a dtype.
+/// Evaluates an expression with `$T` bound to the [`Number`] of a dtype.
 macro_rules! with_number {
     ($dtype:expr, $T:ident => $body:expr, else $other:expr) => {
         hal::dtypes!(with_number @rows $dtype, $T, $body, $other;)
@@ -221,9 +221,9 @@ macro_rules! with_number {
 }
 pub(super) use with_number;
 
-/// Expands to the tokens in braces if a row of the table of dtypes is of the wanted kinds: `whole`
-/// numbers (integers and truth values), `integer`, `float`, `complex`, `inexact` (both), and `narrow`:
-/// floating-point types that are calculated with in another one.
+/// Expands to the tokens in braces if a row of the table of dtypes is of a requested kind: `whole` (integers
+/// and truth values), `integer`, `float`, `complex`, `inexact` (float and complex), and `narrow`:
+/// floating-point types that are computed in another type.
 macro_rules! if_kind {
     (whole Bool $variant:ident $working:ident { $($then:tt)* }) => { $($then)* };
     (whole Signed $variant:ident $working:ident { $($then:tt)* }) => { $($then)* };
@@ -241,8 +241,8 @@ macro_rules! if_kind {
 }
 pub(super) use if_kind;
 
-/// Calls an expression, an option, with `$T` bound to the [`Number`] of a dtype of some kinds, those of
-/// [`if_kind`]. None for others.
+/// Evaluates an expression of type `Option` with `$T` bound to the [`Number`] of a dtype, if the dtype is of
+/// a requested kind (see [`if_kind`]). Otherwise the result is `None`.
 macro_rules! with_kind {
     ($wanted:ident $dtype:expr, $T:ident => $body:expr) => {
         hal::dtypes!(with_kind @rows $wanted $dtype, $T, $body;)
@@ -264,7 +264,7 @@ macro_rules! with_kind {
 }
 pub(super) use with_kind;
 
-/// Calls a macro for each dtype of some kinds, those of [`if_kind`], with what is given in brackets, the
+/// Calls a macro for each dtype of the requested kinds (see [`if_kind`]), with the tokens in brackets, the
 /// dtype, and its [`Number`].
 macro_rules! for_each {
     ($wanted:ident => $callback:ident $given:tt) => {
@@ -282,7 +282,7 @@ macro_rules! for_each {
 }
 pub(super) use for_each;
 
-// SAFETY: a byte, and every byte is valid.
+// SAFETY: a byte, and every bit pattern is valid.
 unsafe impl Number for Truth {
     const DTYPE: DType = DType::Bool;
     type Real = Truth;

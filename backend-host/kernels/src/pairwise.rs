@@ -1,4 +1,4 @@
-//! The pairwise combination of a sequence of partial results, with memory for a few of them.
+//! Pairwise combination of a sequence of partial results, with memory for only a few of them.
 
 use super::combine::Combiner;
 use super::copy::pointer;
@@ -10,7 +10,7 @@ use std::ptr;
 #[repr(C, align(16))]
 pub(super) struct Cell(pub(super) [u8; 16]);
 
-/// Partial results, each of the same number of elements, of 1, 2, 4, ... inputs.
+/// Partial results of 1, 2, 4, ... inputs, each with the same number of elements.
 #[derive(Debug)]
 pub(super) struct Pairwise<'a> {
     combiner: &'a Combiner,
@@ -21,11 +21,11 @@ pub(super) struct Pairwise<'a> {
 }
 
 impl<'a> Pairwise<'a> {
-    /// No partial results yet, of `length` elements in `bytes` bytes each.
+    /// Creates an empty sequence of partial results, each with `length` elements in `bytes` bytes.
     ///
     /// # Safety
-    /// At `base` there must be aligned memory of `levels(n)` such results, used by nothing
-    /// else, where `n` results will be pushed.
+    /// `base` must be aligned memory for `levels(n)` such results, where `n` is the number of results that
+    /// will be pushed. Nothing else may use this memory.
     pub(super) unsafe fn new(
         combiner: &'a Combiner,
         base: usize,
@@ -35,7 +35,7 @@ impl<'a> Pairwise<'a> {
         Pairwise { combiner, base, length, bytes, count: 0 }
     }
 
-    /// The number of partial results to keep for `inputs` inputs.
+    /// Returns the number of partial results to keep for `inputs` inputs.
     pub(super) fn levels(inputs: usize) -> usize {
         (usize::BITS - inputs.leading_zeros()) as usize + 1
     }
@@ -48,18 +48,18 @@ impl<'a> Pairwise<'a> {
     /// Adds the next input.
     ///
     /// # Safety
-    /// It must be as long as promised, and apart from the memory of the partial results.
+    /// The input must have the promised length, and must not overlap the memory of the partial results.
     pub(super) unsafe fn push(&mut self, input: usize) {
         let complete = self.count.trailing_ones();
         let mut current = input;
         for level in (0..complete).map(|level| self.level(level)) {
-            // SAFETY: an earlier result of as many elements, and a later one.
+            // SAFETY: an earlier and a later result with the same number of elements.
             unsafe {
                 (self.combiner.rows)(pointer(level), pointer(current), self.length);
             }
             current = level;
         }
-        // SAFETY: the first level that holds no result.
+        // SAFETY: the first level that does not hold a result.
         unsafe {
             let free = pointer(self.level(complete));
             ptr::copy_nonoverlapping(pointer(current), free, self.bytes);
@@ -67,16 +67,16 @@ impl<'a> Pairwise<'a> {
         self.count += 1;
     }
 
-    /// Combines what is there and copies it to `target`; nothing if there is no input.
+    /// Combines all partial results and copies the result to `target`. Does nothing without inputs.
     ///
     /// # Safety
-    /// The target must be writable and apart from the memory of the partial results.
+    /// The target must be writable and must not overlap the memory of the partial results.
     pub(super) unsafe fn finish(self, target: usize) {
         let mut current = None;
         for level in (0..u64::BITS).filter(|level| self.count >> level & 1 == 1) {
             let level = self.level(level);
             if let Some(current) = current {
-                // SAFETY: an earlier result of as many elements, and a later one.
+                // SAFETY: an earlier and a later result with the same number of elements.
                 unsafe {
                     (self.combiner.rows)(pointer(level), pointer(current), self.length);
                 }

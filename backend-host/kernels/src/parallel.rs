@@ -1,15 +1,14 @@
-//! Division of work among the cores.
+//! Divides work among the cores.
 
 use rayon_core::ThreadPool;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Work below which waking other threads costs more than it saves, in elements of a cheap
-/// loop.
+/// The work, in elements of a cheap loop, below which waking other threads costs more than it saves.
 const WORTHWHILE: usize = 1 << 17;
 
-/// Where the threads come from, if there is enough work for them.
+/// The source of threads, which is called if there is enough work for them.
 pub(super) struct Workers<'a> {
     source: &'a (dyn Fn() -> Option<Arc<ThreadPool>> + Sync),
 }
@@ -21,14 +20,13 @@ impl fmt::Debug for Workers<'_> {
 }
 
 impl<'a> Workers<'a> {
-    /// Threads that `source` returns when it is asked.
+    /// Creates workers from a function that returns a thread pool.
     pub(super) fn new(source: &'a (dyn Fn() -> Option<Arc<ThreadPool>> + Sync)) -> Self {
         Workers { source }
     }
 
-    /// Calls `part` for ranges that together are `0..length`, on several threads if the work,
-    /// counted in elements of a cheap loop, is worth it. Inner bounds are multiples of
-    /// `granularity`.
+    /// Calls `part` for ranges that together cover `0..length`. Several threads are used if `work`, in
+    /// elements of a cheap loop, is large enough. Inner bounds are multiples of `granularity`.
     #[inline]
     pub(super) fn split(
         &self,
@@ -44,7 +42,7 @@ impl<'a> Workers<'a> {
         }
     }
 
-    /// Returns how many threads there are.
+    /// Returns the number of threads.
     pub(super) fn threads(&self) -> usize {
         (self.source)().map_or(1, |pool| pool.current_num_threads())
     }
@@ -61,7 +59,7 @@ impl<'a> Workers<'a> {
             Some(pool) if pool.current_num_threads() > 1 => pool,
             _ => return part(0..length),
         };
-        // A few parts for each thread even out threads that other programs delay.
+        // Several parts per thread compensate for threads that other programs delay.
         let parts = (pool.current_num_threads() * 4).min((work / (WORTHWHILE / 4)).max(2));
         let step = length.div_ceil(parts).next_multiple_of(granularity.max(1));
         pool.in_place_scope(|scope| {

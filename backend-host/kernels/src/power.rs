@@ -9,12 +9,12 @@ use super::number::{Convert as _, Number, for_each, with_kind, with_number};
 use hal::DType;
 use hal::function::BinaryFunction;
 
-/// Elements that are squared side by side.
+/// The number of elements that are squared together.
 const SIDE: usize = 64;
 
-/// An exponent that is the same for all elements.
+/// An exponent shared by all elements.
 trait Exponent: Number {
-    /// Its bits; `None` if it is negative.
+    /// Returns its bits, or `None` if it is negative.
     fn bits(self) -> Option<u64>;
 }
 
@@ -62,7 +62,7 @@ unsafe fn power_body<T: Exponent>(
     unsafe { step_pairs(value, arguments, repeated, length, T::power) }
 }
 
-/// Repeated squaring of elements side by side.
+/// Raises several elements to a power by repeated squaring.
 #[inline(always)]
 fn powers<T: Number, const N: usize>(x: &[T; N], exponent: u64) -> [T; N] {
     let (mut base, mut exponent) = (*x, exponent);
@@ -87,7 +87,7 @@ fn powers<T: Number, const N: usize>(x: &[T; N], exponent: u64) -> [T; N] {
 select_variant!(select_power<T: Exponent>, power_body, Loop,
     (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
 
-/// Elements of floating-point types that are computed at a time, and of the innermost loop.
+/// The number of floating-point elements computed in one step, and in the innermost loop.
 const CHUNK: usize = 256;
 const GROUP: usize = 32;
 
@@ -138,8 +138,8 @@ unsafe fn real_body<T: Float>(
 select_fused!(select_real<T: Float>, real_body, Loop,
     (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
 
-/// The loop of a power of real numbers; none for other functions and types, and for numbers with
-/// fractions on processors without fused multiply-add.
+/// Returns the loop of a power of real numbers, or `None` for other functions and types. For floating-point
+/// numbers, the processor must have fused multiply-add.
 pub(super) fn kernel(function: BinaryFunction, compute: DType) -> Option<Kernel> {
     if function != BinaryFunction::Power {
         return None;

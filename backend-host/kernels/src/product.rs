@@ -1,6 +1,6 @@
-//! Products of matrices. Floating-point numbers of single and double precision are multiplied by the
-//! crate `matrixmultiply`, others by loops over rows. Elements that these do not take as they lie in
-//! memory pass through buffers, in blocks.
+//! Matrix products. Single-precision and double-precision numbers are multiplied by the crate
+//! `matrixmultiply`, others by loops over rows. Elements that these cannot use in place pass through buffers,
+//! in blocks.
 
 use super::blocks::Routine;
 use super::cast;
@@ -14,18 +14,18 @@ use super::unsupported;
 use hal::operation::{MatrixProduct, Operand, Shape};
 use hal::{DType, Result};
 
-/// What becomes of the output's elements.
+/// The way in which the output is updated.
 #[derive(Clone, Copy)]
 enum Update {
-    /// The product.
+    /// Store the product.
     Replace,
-    /// Their sum with the product.
+    /// Add the product.
     Add,
-    /// Their difference from the product.
+    /// Store the product minus the previous value.
     Subtract,
 }
 
-/// Matrices of one type.
+/// Matrices with the same element type.
 struct Block {
     rows: usize,
     terms: usize,
@@ -39,15 +39,15 @@ struct Block {
 /// Multiplies the matrices of a block.
 ///
 /// # Safety
-/// The elements that the places reach are valid, those of the output apart from the others. Strides
-/// are multiples of an element's size; where `Multiplier::by_rows` says so, the elements of a row have
-/// no gaps, and the update is no difference.
+/// The elements that the places reach are valid, and the output does not overlap the others. Strides are
+/// multiples of the element size. If `Multiplier::by_rows` is true, the elements of a row are contiguous, and
+/// the update is not `Subtract`.
 type Multiply = unsafe fn(&Block);
 
-/// How elements of a type are multiplied.
+/// The function that multiplies elements of a type.
 struct Multiplier {
     run: Multiply,
-    /// The elements of a row have to follow one another.
+    /// True if the elements of a row have to be contiguous.
     by_rows: bool,
 }
 
@@ -81,11 +81,10 @@ reals! {
     double dgemm f64;
 }
 
-/// Multiplies complex matrices as four real ones, which takes less time than the crate's own complex
-/// products.
+/// Multiplies complex matrices as four real ones, which is faster than the crate's own complex products.
 ///
 /// # Safety
-/// See [`Multiply`]; `multiply` is of the parts' type `R`.
+/// See [`Multiply`]; `multiply` is for the parts' type `R`.
 unsafe fn parts<R>(multiply: Multiply, block: &Block) {
     let part =
         |place: Place, k: usize| Place { address: place.address + k * size_of::<R>(), ..place };
@@ -120,13 +119,13 @@ unsafe fn complex_double(block: &Block) {
 #[inline(always)]
 unsafe fn rows_body<T: Number>(block: &Block) {
     let Block { rows, terms, columns, left, right, output, update } = *block;
-    // SAFETY: the elements of a row follow one another.
+    // SAFETY: the elements of a row are contiguous.
     let line = |place: Place, row: usize, length: usize| unsafe {
         let first = pointer(offset(place.address, row, place.row)).cast::<T>();
         std::slice::from_raw_parts(first.cast_const(), length)
     };
     for row in 0..rows {
-        // SAFETY: a row of the output, which nothing else names.
+        // SAFETY: a row of the output, to which nothing else refers.
         let sums = unsafe {
             let first = pointer(offset(output.address, row, output.row)).cast::<T>();
             if matches!(update, Update::Replace) {
@@ -164,7 +163,7 @@ fn multiplier(working: DType) -> Option<Multiplier> {
         DType::Complex64 => library(complex_single),
         DType::Complex128 => library(complex_double),
         DType::Bool => whole(select_rows::<Truth>()),
-        // Sums and products that wrap are the same for integers with and without a sign.
+        // Wrapping sums and products are the same for signed and unsigned integers.
         DType::Int8 | DType::UInt8 => whole(select_rows::<u8>()),
         DType::Int16 | DType::UInt16 => whole(select_rows::<u16>()),
         DType::Int32 | DType::UInt32 => whole(select_rows::<u32>()),
@@ -177,9 +176,9 @@ fn multiplier(working: DType) -> Option<Multiplier> {
 #[derive(Clone, Copy)]
 struct Factor<'a> {
     elements: Argument<'a>,
-    /// From the computing type to the working one, where the elements are of another than these.
+    /// Converts from the computing type to the working type, if these differ for the elements.
     widen: Option<Routine>,
-    /// Strides of the matrix.
+    /// The strides of the matrix.
     matrix: [isize; 2],
 }
 
@@ -193,7 +192,7 @@ impl<'a> Factor<'a> {
         }
     }
 
-    /// True if the elements may be multiplied where they lie.
+    /// Returns true if the elements can be multiplied in place.
     fn is_direct(&self) -> bool {
         let size = self.elements.size as isize;
         self.elements.convert.is_none() && self.matrix.iter().all(|stride| stride % size == 0)
@@ -204,7 +203,7 @@ impl<'a> Factor<'a> {
     }
 }
 
-/// The strides of the last two axes.
+/// Returns the strides of the last two axes.
 fn matrix(operand: &Operand) -> [isize; 2] {
     let axes = operand.strides.len();
     [operand.strides[axes - 2], operand.strides[axes - 1]]
@@ -214,7 +213,7 @@ fn place(address: usize, [down, along]: [isize; 2], [row, column]: [usize; 2]) -
     Place { address: offset(offset(address, row, down), column, along), row: down, column: along }
 }
 
-/// A product made ready.
+/// A prepared product.
 struct Product<'a> {
     multiplier: Multiplier,
     terms: usize,
@@ -222,17 +221,17 @@ struct Product<'a> {
     right: Factor<'a>,
     output: Output<'a>,
     target: [isize; 2],
-    /// From the working type to the computing one, where the output is of another than these.
+    /// Converts from the working type to the computing type, if these differ for the output.
     narrow: Option<Routine>,
-    /// Bytes of the largest form of an element.
+    /// The size of an element's largest form in bytes.
     largest: usize,
     working: usize,
 }
 
-/// Executes products of matrices.
+/// Executes matrix products.
 ///
 /// # Errors
-/// `Unsupported` for a computing type without products.
+/// `Unsupported` for a computing type that does not support products.
 ///
 /// # Safety
 /// See [`hal::operation`].
@@ -277,7 +276,7 @@ pub(super) unsafe fn run(operation: &MatrixProduct, workers: &Workers<'_>) -> Re
         let [batch @ .., rows, columns] = &extents[..] else { return };
         let mut scratch = Scratch::new();
         for_each(batch, &[product.output.strides, first, second], starts, |addresses| {
-            // SAFETY: some of the matrices or a part of each, apart from the others.
+            // SAFETY: some of the matrices or a part of each, disjoint from the others.
             unsafe { product.multiply([*rows, *columns], addresses, &mut scratch) };
         });
     });
@@ -369,7 +368,7 @@ impl Product<'_> {
                 output: sums,
                 update: if term > 0 { Update::Add } else { Update::Replace },
             };
-            // SAFETY: the elements lie in rows without gaps; the buffer is apart from them.
+            // SAFETY: the elements are in contiguous rows; the buffer does not overlap them.
             unsafe { (self.multiplier.run)(&block) };
         }
         let mut from = sums.address;

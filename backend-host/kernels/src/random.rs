@@ -1,7 +1,7 @@
 //! Random numbers.
 //!
-//! Neighbouring states draw together: what one state writes lies far apart in the output, what a
-//! group of them writes is one run.
+//! Neighbouring states draw together: the numbers of one state are far apart in the output, but the numbers
+//! of a group of states are contiguous.
 
 mod group;
 mod value;
@@ -21,23 +21,24 @@ use value::{Real, Whole};
 /// The number of states that draw together.
 const LANES: usize = 256;
 
-/// The output of a fill, and where its states lie.
+/// The output of a fill, and the location of its states.
 #[derive(Clone, Copy)]
 struct Fill<'a> {
     operation: &'a Random,
     generator: Generator,
     states: u64,
-    /// Elements of a draw.
+    /// The number of elements of a draw.
     elements: usize,
 }
 
-/// Draws for the states of a range of groups.
+/// Draws numbers for the states of a range of groups.
 type Draw = unsafe fn(&Fill<'_>, std::ops::Range<usize>);
 
-/// Numbers of one kind. What computes them is inlined, down to the last closure that has arithmetic: a
-/// function that stays one has not the processor's variant, where each fused multiply-add is a call.
+/// A kind of random numbers. All its arithmetic is inlined, including the innermost closures. Functions that
+/// are not inlined are not compiled for the processor's variant, so each fused multiply-add in them would be
+/// a call.
 trait Kind<T> {
-    /// Draws numbers for the first `drawn` states, and puts them in their places.
+    /// Draws numbers for the first `drawn` states, and stores them in `places`.
     fn draw<G: Group>(fill: &Fill<'_>, lanes: &mut G, drawn: usize, places: &mut [T]);
 }
 
@@ -97,7 +98,7 @@ impl<T: Whole> Kind<T> for Poisson {
 }
 
 /// # Safety
-/// As for the operation; no other thread has these groups' states.
+/// The same as for the operation; no other thread uses the states of these groups.
 #[inline(always)]
 unsafe fn draw_groups<K: Kind<T>, G: Group, T: Copy>(
     fill: &Fill<'_>,
@@ -114,7 +115,7 @@ unsafe fn draw_groups<K: Kind<T>, G: Group, T: Copy>(
             return;
         }
         let used = (units - first).min(LANES);
-        // SAFETY: states of this group, which lie in the generator's memory.
+        // SAFETY: states of this group in the generator's memory.
         let states =
             unsafe { std::slice::from_raw_parts_mut(states.add(first * words), used * words) };
         let mut lanes = G::load(states);
@@ -133,7 +134,7 @@ unsafe fn draw_groups<K: Kind<T>, G: Group, T: Copy>(
 }
 
 /// # Safety
-/// As for [`draw_groups`], and the processor must have AVX2 and FMA.
+/// The same as for [`draw_groups`]; the processor must have AVX2 and FMA.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn draw_avx2<K: Kind<T>, G: Group, T: Copy>(
@@ -144,7 +145,7 @@ unsafe fn draw_avx2<K: Kind<T>, G: Group, T: Copy>(
     unsafe { draw_groups::<K, G, T>(fill, groups) }
 }
 
-/// Returns the processor's variant.
+/// Returns the variant for this processor.
 fn variant<K: Kind<T>, G: Group, T: Copy>() -> Draw {
     match fused() {
         #[cfg(target_arch = "x86_64")]
@@ -153,7 +154,7 @@ fn variant<K: Kind<T>, G: Group, T: Copy>() -> Draw {
     }
 }
 
-/// Selects the function for a dtype and a distribution; the operation has been checked.
+/// Selects the function for a dtype and a distribution. The operation has been checked.
 fn select<G: Group>(operation: &Random) -> Option<Draw> {
     Some(match (operation.distribution, operation.output.dtype) {
         (Distribution::Bits, DType::UInt32 | DType::Int32) => variant::<Bits, G, u32>(),
@@ -174,7 +175,7 @@ fn select<G: Group>(operation: &Random) -> Option<Draw> {
 }
 
 /// # Safety
-/// As for the operation.
+/// The same as for the operation.
 unsafe fn from_states(fill: &Fill<'_>, workers: &Workers<'_>) -> Result<()> {
     let draw = match fill.generator {
         Generator::Xorwow => select::<Xorwow>(fill.operation),
@@ -194,7 +195,7 @@ unsafe fn from_states(fill: &Fill<'_>, workers: &Workers<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What the four words of a block become.
+/// A type of values that are made from the four words of a block.
 trait OfBlock<const N: usize>: Copy + Sync {
     const ZERO: Self;
     fn of_block(words: [u32; 4]) -> [Self; N];
@@ -226,10 +227,10 @@ impl OfBlock<4> for u32 {
     }
 }
 
-/// Blocks that are made side by side.
+/// The number of blocks computed together.
 const BLOCKS: usize = 32;
 
-/// Writes blocks of a seed's sequence, from one on.
+/// Writes consecutive blocks of a seed's sequence, starting at `first`.
 #[inline(always)]
 fn write_blocks<T: OfBlock<N>, const N: usize>(first: u64, seed: u64, places: &mut [T]) {
     let mut block = first;
@@ -255,7 +256,7 @@ unsafe fn write_blocks_avx2<T: OfBlock<N>, const N: usize>(
     write_blocks(first, seed, places);
 }
 
-/// Writes a seed's sequence.
+/// Writes the sequence of a seed.
 fn from_seed<T: OfBlock<N>, const N: usize>(operation: &Random, seed: u64, workers: &Workers<'_>) {
     let length = operation.length;
     workers.split(length.div_ceil(N), 1024, length.saturating_mul(8), &|range| {
@@ -265,7 +266,7 @@ fn from_seed<T: OfBlock<N>, const N: usize>(operation: &Random, seed: u64, worke
         let places = unsafe { std::slice::from_raw_parts_mut(output.add(first), end - first) };
         match fused() {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the processor has what the variant needs.
+            // SAFETY: the processor has the features that the variant needs.
             Some(Fused::Avx2 | Fused::Avx512) => unsafe {
                 write_blocks_avx2(range.start as u64, seed, places);
             },

@@ -1,8 +1,8 @@
-//! Reductions: axes combined into one element each.
+//! Reductions: axes are combined into one element each.
 //!
-//! Two ways, by the order of the elements in memory: along lines, one result at a time, or
-//! row upon row, many neighbouring results at once. Either way the order of combination
-//! follows from shape, strides and dtypes alone.
+//! Depending on the order of the elements in memory, a reduction runs along lines, with one result in each
+//! step, or row by row, with many neighbouring results together. In both cases, the order of combination
+//! depends only on shape, strides and dtypes.
 
 mod about;
 mod epilogue;
@@ -25,42 +25,42 @@ use hal::{Complex, DType, Result, Scalar};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Rows that are added up before they join the pairwise combination.
+/// The number of rows that are combined before they enter the pairwise combination.
 const ROUNDS: usize = 16;
-/// Elements of a tile that is combined into one.
+/// The number of elements of a tile that is combined into one.
 const LINE: usize = 1024;
-/// Bytes of a row of results.
+/// The size of a row of results in bytes.
 const WIDTH: usize = 16384;
-/// Elements between two looks at whether the result is decided.
+/// The number of elements between two checks if the result is decided.
 const DECISION: usize = 1 << 15;
-/// Elements from which few results are each divided among threads.
+/// The number of elements from which the work for few results is divided among threads.
 const SEGMENTED: usize = 1 << 18;
 
-/// A reduction made ready.
+/// A prepared reduction.
 struct Reducer<'a> {
     input: ReduceInput<'a>,
     combiner: Combiner,
-    /// The type that elements are combined in, and its bytes.
+    /// The type in which elements are combined. `size` is its size in bytes.
     working: DType,
     size: usize,
     epilogue: Epilogue,
-    /// From that type to the result's.
+    /// Converts from that type to the result's type.
     narrow: Option<Routine>,
     output: Output<'a>,
     /// The shape, with reduced axes of length 1.
     kept: Shape,
     /// The shape, with kept axes of length 1.
     folded: Shape,
-    /// The reduced axis along which tiles have their rows.
+    /// The reduced axis of the tiles' rows.
     rows: Option<usize>,
-    /// The axis along which tiles have their columns: a kept one if many results are made at
-    /// once, otherwise a reduced one.
+    /// The axis of the tiles' columns: a kept one if many results are computed together, otherwise a reduced
+    /// one.
     columns: Option<usize>,
-    /// The most results that are made at once; 1 along lines.
+    /// The maximum number of results computed together; 1 along lines.
     width: usize,
-    /// Parts into which the reduced axes are cut.
+    /// The number of parts into which the reduced axes are cut.
     segments: usize,
-    /// For truth values, the one that decides the result whatever follows.
+    /// For truth values, the value that decides the result regardless of the others.
     decisive: Option<u8>,
 }
 
@@ -81,7 +81,7 @@ pub(super) unsafe fn run(operation: &Reduce, workers: &Workers<'_>) -> Result<()
     }
 }
 
-/// Reads the elements once; `about` has those that they are compared with, one for each result.
+/// Reads the elements once. `about` holds the values that they are compared with, one for each result.
 ///
 /// # Safety
 /// See [`hal::operation`].
@@ -101,7 +101,7 @@ unsafe fn pass(operation: &Reduce, about: Option<&Operand>, workers: &Workers<'_
         let identity = i64::from(matches!(reduction, Reduction::Product | Reduction::All));
         let value = match operation.epilogue {
             Epilogue::Identity => Scalar::new(identity),
-            // No elements are no more than zero or no number, whose root is itself.
+            // Without elements, the identity is zero or NaN, whose square root is the same.
             Epilogue::Quotient(by) | Epilogue::RootOfQuotient(by) => {
                 let value = identity as f64 / by;
                 let imaginary = if output.dtype.is_complex() { value } else { 0.0 };
@@ -126,14 +126,13 @@ impl<'a> Reducer<'a> {
         folded: Shape,
     ) -> Result<Self> {
         let Reduce { compute, output, .. } = operation;
-        // The smallest of truth values is true if all are.
+        // The minimum of truth values is true if all are true.
         let reduction = match (operation.reduction, *compute) {
             (Reduction::Minimum, DType::Bool) => Reduction::All,
             (Reduction::Maximum, DType::Bool) => Reduction::Any,
             (reduction, _) => reduction,
         };
-        // Truth values are added and multiplied; sums of numbers of 16 bits keep their digits
-        // in binary32 until the end.
+        // Truth values are added and multiplied. Sums of 16-bit floats stay in binary32 until the end.
         let (way, working, result) = match (reduction, *compute) {
             (Reduction::Any, _) => (Reduction::Sum, DType::Bool, DType::Bool),
             (Reduction::All, _) => (Reduction::Product, DType::Bool, DType::Bool),
@@ -191,7 +190,7 @@ impl<'a> Reducer<'a> {
         })
     }
 
-    /// The kept axis along which many results are made at once.
+    /// Returns the kept axis along which many results are computed together.
     fn many(&self) -> Option<usize> {
         self.columns.filter(|&axis| self.kept[axis] > 1)
     }
@@ -213,7 +212,7 @@ impl<'a> Reducer<'a> {
         });
     }
 
-    /// Makes the results whose index along a kept axis is in a range.
+    /// Computes the results whose index along a kept axis is in a range.
     ///
     /// # Safety
     /// See [`hal::operation`].
@@ -274,13 +273,14 @@ impl<'a> Reducer<'a> {
         });
     }
 
-    /// Converts results and stores them where they belong.
+    /// Converts results and stores them in the output.
     ///
     /// # Safety
-    /// The results must be at the address, nobody else's, and the output's elements writable.
+    /// The results must be at the address and not be used elsewhere, and the output's elements must be
+    /// writable.
     unsafe fn store(&self, results: usize, output: usize, length: usize, scratch: &mut Scratch) {
         let Scratch { value, staging, .. } = scratch;
-        // SAFETY: packed results, which are the caller's own.
+        // SAFETY: packed results, which belong to the caller.
         unsafe { epilogue::apply(self.epilogue, self.working, results, length) };
         let mut results = results;
         if let Some(narrow) = self.narrow {
@@ -297,7 +297,7 @@ impl<'a> Reducer<'a> {
     /// Combines the elements of each of `length` results in parts, on several threads.
     ///
     /// # Safety
-    /// As for [`Reducer::fold`].
+    /// The same as for [`Reducer::fold`].
     unsafe fn fold_segments(
         &self,
         addresses: [usize; 3],
@@ -323,7 +323,7 @@ impl<'a> Reducer<'a> {
             let mut memory = Vec::new();
             for segment in range {
                 if let Some(value) = self.decisive.filter(|_| is_decided.load(Ordering::Relaxed)) {
-                    // SAFETY: the truth value of a partial result of its own.
+                    // SAFETY: the truth value of this segment's own partial result.
                     unsafe { pointer(partial(segment)).write(value) };
                     continue;
                 }
@@ -335,7 +335,7 @@ impl<'a> Reducer<'a> {
                     offset(addresses[operand], start, stride(strides[operand], axis))
                 });
                 let target = partial(segment);
-                // SAFETY: a part of the elements, and a partial result of its own.
+                // SAFETY: a part of the elements, and the segment's own partial result.
                 unsafe { self.fold(&folded, addresses, length, target, &mut memory, &mut scratch) };
                 // SAFETY: the partial result has a first byte.
                 if length == 1 && self.decisive == Some(unsafe { pointer(target).read() }) {

@@ -1,4 +1,4 @@
-//! The elements of a reduction, as packed tiles of the type that they are combined in.
+//! The elements of a reduction, as packed tiles of the type in which they are combined.
 
 use super::blocks::Routine;
 use super::cast;
@@ -15,18 +15,18 @@ use hal::{DType, Result};
 use std::mem::MaybeUninit;
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
-/// Where the elements come from.
+/// The source of the elements.
 #[derive(Clone, Copy, Debug)]
 enum Source<'a> {
     /// An array.
     Identity(Argument<'a>),
-    /// The products of two arrays' elements.
+    /// The products of the elements of two arrays.
     Product(Argument<'a>, Argument<'a>, Routine),
-    /// Elements named by indices, and how they become the computing type.
+    /// Elements selected by indices, and their conversion to the computing type.
     Picked(Picker<'a>, Option<Routine>),
-    /// The squares of the distances of an array's elements from another's.
+    /// The squared distances between the elements of two arrays.
     SquaredDistance([Argument<'a>; 2], Squares),
-    /// Where an array's elements equal another's.
+    /// The positions at which the elements of two arrays are equal.
     Position([Argument<'a>; 2], Matches),
 }
 
@@ -37,19 +37,19 @@ struct Squares {
     multiply: Routine,
 }
 
-/// How matching elements are found, and what their positions become.
+/// The loops that find matching elements and convert their positions.
 #[derive(Clone, Copy, Debug)]
 struct Matches {
     equal: Routine,
-    /// Of types with elements that are no numbers: true for these.
+    /// For types with NaN: the loop that finds NaN.
     differ: Option<Routine>,
-    /// From `Int64` to the computing type.
+    /// Converts from `Int64` to the computing type.
     convert: Option<Routine>,
-    /// The position of an element that does not match.
+    /// The position that stands for an element that does not match.
     none: i64,
 }
 
-/// A position, of the type that positions are combined in, in its first bytes.
+/// A position, in the first bytes, with the type in which positions are combined.
 #[derive(Debug)]
 pub(super) struct Match {
     pub(super) number: Cell,
@@ -60,17 +60,18 @@ pub(super) struct Match {
 #[derive(Clone, Debug)]
 pub(super) struct ReduceInput<'a> {
     source: Source<'a>,
-    /// What an index along each axis adds to an element's position.
+    /// The increment of an element's position for an index along each axis.
     positions: Strides,
-    /// From the computing type to the one that elements are combined in.
+    /// Converts from the computing type to the type in which elements are combined.
     widen: Option<Routine>,
     compute: usize,
     working: usize,
 }
 
 impl<'a> ReduceInput<'a> {
-    /// The elements of an operation, computed in its type and combined in another. `about` has one for each
-    /// element of the output: the mean or the extreme that elements are compared with.
+    /// Creates the input of an operation, which is computed in its type and combined in another one. `about`
+    /// has one element for each element of the output: the mean or the extreme value that elements are
+    /// compared with.
     pub(super) fn new(
         operation: &'a Reduce,
         about: Option<&'a Operand>,
@@ -123,7 +124,7 @@ impl<'a> ReduceInput<'a> {
         Ok(ReduceInput { source, positions, widen, compute, working })
     }
 
-    /// The addresses of the elements whose indices are all zero, and their position.
+    /// Returns the addresses of the elements whose indices are all zero, and their position.
     pub(super) fn addresses(&self) -> [usize; 3] {
         match self.source {
             Source::Identity(first) => [first.address, 0, 0],
@@ -134,7 +135,7 @@ impl<'a> ReduceInput<'a> {
         }
     }
 
-    /// The strides that belong to the addresses.
+    /// Returns the strides that belong to the addresses.
     pub(super) fn strides(&self) -> [&[isize]; 3] {
         match self.source {
             Source::Identity(first) => [first.strides, &[], &[]],
@@ -147,13 +148,13 @@ impl<'a> ReduceInput<'a> {
         }
     }
 
-    /// The distance of the elements along an axis, to judge in which order to read them.
+    /// Returns the distance between elements along an axis, from which the reading order is chosen.
     pub(super) fn distance(&self, axis: usize) -> usize {
         let [first, second, _] = self.strides();
         stride(first, axis).unsigned_abs().max(stride(second, axis).unsigned_abs())
     }
 
-    /// The number of elements of a tile that fits the buffers.
+    /// Returns the number of elements of a tile that fits the buffers.
     pub(super) fn capacity(&self) -> usize {
         let largest = match self.source {
             Source::Identity(first) => first.largest(),
@@ -166,7 +167,7 @@ impl<'a> ReduceInput<'a> {
         (BUFFER / largest.max(self.compute).max(self.working)).max(1)
     }
 
-    /// True if the elements along an axis lie in memory as they are combined.
+    /// Returns true if the elements along an axis can be combined in place.
     pub(super) fn is_direct(&self, axis: usize) -> bool {
         match self.source {
             Source::Identity(first) => {
@@ -178,15 +179,15 @@ impl<'a> ReduceInput<'a> {
         }
     }
 
-    /// True if elements are positions.
+    /// Returns true if the elements are positions.
     pub(super) fn is_position(&self) -> bool {
         matches!(self.source, Source::Position(..))
     }
 
-    /// The position of the first element of a row that matches, or what stands for none.
+    /// Returns the position of the first match in a row, or the position that stands for none.
     ///
     /// # Safety
-    /// As for [`ReduceInput::load`]; the elements are positions.
+    /// The same as for [`ReduceInput::load`]; the elements are positions.
     pub(super) unsafe fn first_match(
         &self,
         [first_place, second_place, position]: [Place; 3],
@@ -205,23 +206,22 @@ impl<'a> ReduceInput<'a> {
             matches.find([x, y], flags, others, columns);
             from_raw_parts(flags, columns)
         };
-        // Most rows have none, which is seen several bytes at a time.
+        // Most rows do not have a match, which is detected several bytes at a time.
         let place =
             if flags.contains(&1) { flags.iter().position(|flag| *flag == 1) } else { None };
         let number = place.map_or(matches.none, |column| {
             position.address as i64 + column as i64 * position.column as i64
         });
-        // Of little-endian numbers that fit fewer bytes, these are the first.
+        // In a little-endian number, these are the bytes of a narrower number.
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&number.to_le_bytes());
         Match { number: Cell(bytes), is_found: place.is_some() }
     }
 
-    /// Brings a tile into contiguous rows, or, without `by_rows`, into one packed block.
+    /// Loads a tile into contiguous rows or, without `by_rows`, into one packed block.
     ///
     /// # Safety
-    /// The elements must be readable; the tile must fit the buffers unless all of it is
-    /// direct.
+    /// The elements must be readable. The tile must fit the buffers unless it can be used in place.
     pub(super) unsafe fn load(
         &self,
         [first_place, second_place, position]: [Place; 3],
@@ -323,10 +323,11 @@ impl<'a> ReduceInput<'a> {
 }
 
 impl Matches {
-    /// Finds which elements of `x` equal those of `y`, or are no numbers: a byte each.
+    /// Finds the elements of `x` that equal the elements of `y`, or are NaN. The result has one byte per
+    /// element.
     ///
     /// # Safety
-    /// Both are packed or one element repeated; `flags` and `others` have `length` bytes.
+    /// Both are packed, or one repeated element; `flags` and `others` have `length` bytes.
     unsafe fn find(&self, [x, y]: [Ready; 2], flags: *mut u8, others: *mut u8, length: usize) {
         let same = y.repeated;
         let repeated = [x.repeated, y.repeated].map(u32::from);
@@ -348,7 +349,7 @@ impl Matches {
         }
         // SAFETY: passed on to the caller.
         unsafe { self.equal.call(flags, &[x, y, x, y], repeated[0] | repeated[1] << 1, length) };
-        // Where none is greatest or least that is no number, there is none.
+        // If the minimum or maximum is not NaN, no element is NaN.
         if same || !differ(x, repeated[0], length) {
             return;
         }
@@ -363,7 +364,7 @@ impl Matches {
     /// Writes the positions of the elements that `flags` marks, and `none` for the others.
     ///
     /// # Safety
-    /// `flags` has a byte, and `numbers` room, for each element.
+    /// `flags` and `numbers` have an entry for each element.
     unsafe fn number(
         &self,
         flags: *const u8,

@@ -1,10 +1,10 @@
-//! Conversions of floating-point numbers to integers that saturate, as Rust's `as` does and, for
-//! loops, faster: `as` becomes code that treats one element at a time.
+//! Saturating conversions of floating-point numbers to integers. The results are the same as with Rust's `as`, but
+//! loops are faster: `as` is not vectorised.
 
-/// A number that becomes an integer of type `I`: the fraction is cut off, what does not fit
-/// becomes the nearest integer that the type has, and what is not a number becomes zero.
+/// A number that can be converted to an integer of type `I`. The fraction is truncated, values out of range
+/// saturate, and NaN becomes zero.
 pub trait Saturate<I>: Copy {
-    /// The integer.
+    /// Converts the number.
     fn saturate(self) -> I;
 }
 
@@ -36,7 +36,7 @@ impl Saturate<i32> for f32 {
     }
 }
 
-/// The processor's conversion, which is `i64::MIN` for everything that does not fit.
+/// Converts with the processor's instruction, which returns `i64::MIN` for values out of range.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn to_i64(value: f64) -> i64 {
@@ -65,7 +65,7 @@ impl Saturate<i64> for f64 {
     }
 }
 
-/// Negative numbers wrap by way of the signed type.
+/// Negative numbers wrap through the signed type.
 impl Saturate<u64> for f64 {
     #[inline(always)]
     fn saturate(self) -> u64 {

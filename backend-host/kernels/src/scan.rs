@@ -10,18 +10,18 @@ use super::unsupported;
 use hal::operation::{Scan, Shape};
 use hal::{DType, Result};
 
-/// Lines that run side by side.
+/// The number of lines that run together.
 const LINES: usize = 64;
 
-/// A scan made ready.
+/// A prepared scan.
 struct Scanner<'a> {
     combiner: Combiner,
     input: Argument<'a>,
     output: Output<'a>,
     axis: usize,
-    /// The axis of the lines that run side by side.
+    /// The axis of the lines that run together.
     columns: Option<usize>,
-    /// What an exclusive scan starts with.
+    /// The initial value of an exclusive scan.
     initial: Option<Cell>,
     size: usize,
 }
@@ -43,7 +43,7 @@ pub(super) unsafe fn run(operation: &Scan, workers: &Workers<'_>) -> Result<()> 
     }
     let input = Argument::new(input, *compute);
     let distance = |axis: usize| stride(input.strides, axis).unsigned_abs();
-    // Neighbours in memory run side by side, unless the axis itself is the nearest.
+    // Neighbours in memory run together, unless the scanned axis has the smallest stride.
     let columns = (0..shape.len())
         .rev()
         .filter(|&other| other != *axis && shape[other] > 1)
@@ -79,7 +79,7 @@ pub(super) unsafe fn run(operation: &Scan, workers: &Workers<'_>) -> Result<()> 
 }
 
 impl Scanner<'_> {
-    /// Runs along all lines of a shape.
+    /// Scans all lines of a shape.
     ///
     /// # Safety
     /// See [`hal::operation`].
@@ -109,8 +109,8 @@ impl Scanner<'_> {
                         place(start[0], self.input.stride(axis), self.input.stride(self.columns));
                     let to =
                         place(start[1], self.output.stride(axis), self.output.stride(self.columns));
-                    // SAFETY: a tile of the operation, which fits the buffers; the values
-                    // before it are in `carry`.
+                    // SAFETY: a tile of the operation, which fits the buffers; `carry` holds the values
+                    // before it.
                     unsafe { self.tile(from, to, extent, row == 0, carry, &mut scratch) };
                 }
             }
@@ -118,8 +118,8 @@ impl Scanner<'_> {
     }
 
     /// # Safety
-    /// See [`hal::operation`]; the tile must fit the buffers, `carry` must have one element
-    /// for each column.
+    /// See [`hal::operation`]; the tile must fit the buffers, and `carry` must have one element for each
+    /// column.
     unsafe fn tile(
         &self,
         from: Place,
@@ -148,7 +148,7 @@ impl Scanner<'_> {
                 // The first element is its own running value.
                 let row = Place::packed(ready.address, columns, self.size);
                 let top = Place::packed(target, columns, self.size);
-                // SAFETY: a row of the tile; nothing to do where it is the same memory.
+                // SAFETY: a row of the tile; nothing has to be done if it is the same memory.
                 unsafe {
                     copy_tile(self.size, row, carried, 1, columns);
                     if ready.address != target {
@@ -167,7 +167,7 @@ impl Scanner<'_> {
             columns,
             exclusive: self.initial.is_some(),
         };
-        // SAFETY: packed elements and values, which are the same memory or apart.
+        // SAFETY: packed elements and values, which are the same memory or do not overlap.
         unsafe { (self.combiner.running)(running) };
         if !direct {
             // SAFETY: the values of the tile, packed.

@@ -9,7 +9,7 @@ use super::unsupported;
 use hal::operation::Sequence;
 use hal::{Result, Scalar};
 
-/// The loop of one element type, for the elements from one index to before another.
+/// The loop of one element type, for a range of indices.
 type Fill = unsafe fn(&Sequence, usize, usize);
 
 /// # Safety
@@ -20,10 +20,10 @@ unsafe fn fill_body<T: Number>(operation: &Sequence, first: usize, end: usize) {
     let (start, step) = (start.convert::<T::Working>(), step.convert::<T::Working>());
     let stride = stride(&operation.output.strides, 0);
     let address = operation.output.address as usize;
-    // Steps of binary16 would be lost beyond 2048; numpy too calculates in binary32.
+    // Steps of binary16 would be lost beyond 2048; numpy also computes in binary32.
     let value = |index: T::Working| start.add(index.multiply(step)).convert::<T>();
     if stride == size_of::<T>() as isize && i32::try_from(end).is_ok() {
-        // There are instructions that convert many indices of 32 bits at once.
+        // There are vector instructions that convert 32-bit indices.
         let place = pointer(offset(address, first, stride));
         // SAFETY: a part of the output.
         let places = unsafe { places::<T>(place, end - first) };
@@ -47,7 +47,7 @@ fn read<T: Number>(scalar: &Scalar) -> T {
     for (byte, &given) in bytes.iter_mut().zip(scalar.bytes()) {
         *byte = given;
     }
-    // SAFETY: as many bytes as the type has, and every pattern of them is valid.
+    // SAFETY: the type has this many bytes, and every bit pattern is valid.
     unsafe { bytes.as_ptr().cast::<T>().read_unaligned() }
 }
 

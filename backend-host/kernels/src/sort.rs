@@ -1,4 +1,4 @@
-//! Sorting of rows, and the indices that sort them.
+//! Sorts rows, and computes the indices that sort them.
 
 use super::copy::pointer;
 use super::merge;
@@ -11,10 +11,10 @@ use hal::{Complex, Result};
 use std::cmp::Ordering;
 use std::sync::OnceLock;
 
-/// Rows of at least so many elements are sorted by several threads each.
+/// The number of elements from which a row is sorted by several threads.
 const LONG: usize = 1 << 16;
 
-/// An element, and its place in the order: what is not a number is last, and zeros are equal.
+/// An element with numpy's order: NaN is last, and zeros are equal.
 trait Sortable: Number {
     fn order(&self, other: &Self) -> Ordering;
 }
@@ -35,7 +35,7 @@ for_each!(narrow => sortable [by_bits]);
 for_each!(complex => sortable [by_parts]);
 sortable!([|x: &Truth, y: &Truth| x.get().cmp(&y.get())] Bool, Truth);
 
-/// Not inlined by a hint: the library's sort is a sixth slower with one.
+/// Without an `#[inline]` hint, because the library's sort is a sixth slower with one.
 macro_rules! real {
     ($real:ident) => {
         impl Sortable for $real {
@@ -49,7 +49,7 @@ macro_rules! real {
 real!(f32);
 real!(f64);
 
-/// Numbers of one sign are in the order of their bits.
+/// Compares numbers by their bits, which order numbers with the same sign.
 #[inline]
 fn by_bits<T: Narrow + Number>(x: &T, y: &T) -> Ordering {
     let place = |number: &T| {
@@ -62,7 +62,7 @@ fn by_bits<T: Narrow + Number>(x: &T, y: &T) -> Ordering {
 
 #[inline]
 fn by_value<T: PartialOrd + Number>(x: &T, y: &T) -> Ordering {
-    // Neither less nor greater nor equal: one is NaN.
+    // Neither less, greater nor equal: one is NaN.
     x.partial_cmp(y).unwrap_or_else(|| x.is_nan().cmp(&y.is_nan()))
 }
 
@@ -73,8 +73,8 @@ fn by_parts<T: PartialOrd + Number>(x: &Complex<T>, y: &Complex<T>) -> Ordering 
     nan(x).cmp(&nan(y)).then_with(values)
 }
 
-/// An element and its index: comparisons find the elements where they are, and not behind an index. The index is in two
-/// words, so that a pair takes no more than it must.
+/// An element and its index. Comparisons find the element directly, without following an index. The index is
+/// split into two words, so that a pair does not need padding.
 #[derive(Clone, Copy)]
 struct Placed<T> {
     key: T,
@@ -94,7 +94,8 @@ impl<T> Placed<T> {
 /// Executes a sort.
 ///
 /// # Errors
-/// `Unsupported` for a dtype without an order; `OutOfMemory` where the system has no memory for a copy of a row.
+/// `Unsupported` for a dtype without an order; `OutOfMemory` if the system cannot provide memory for a copy
+/// of a row.
 ///
 /// # Safety
 /// See [`hal::operation`].
@@ -115,7 +116,7 @@ unsafe fn sort<T: Sortable>(operation: &Sort, workers: &Workers<'_>) -> Result<(
         let from = pointer(input.address as usize).cast::<T>().wrapping_add(row * length);
         if !indices {
             let to = pointer(output.address as usize).cast::<T>().wrapping_add(row * length);
-            // SAFETY: a row of the input, and one of the output, which are the same or apart.
+            // SAFETY: a row of the input, and one of the output, which are the same or do not overlap.
             let elements = unsafe {
                 std::ptr::copy(from, to, *length);
                 std::slice::from_raw_parts_mut(to, *length)
@@ -123,7 +124,7 @@ unsafe fn sort<T: Sortable>(operation: &Sort, workers: &Workers<'_>) -> Result<(
             return merge::sort(elements, threads, workers, &T::order);
         }
         let to = pointer(output.address as usize).cast::<i64>().wrapping_add(row * length);
-        // SAFETY: a row of the input, and one of the output, apart.
+        // SAFETY: a row of the input, and one of the output, without overlap.
         let keys = unsafe { std::slice::from_raw_parts(from, *length) };
         pairs.clear();
         if pairs.capacity() < *length {
@@ -133,7 +134,7 @@ unsafe fn sort<T: Sortable>(operation: &Sort, workers: &Workers<'_>) -> Result<(
         let order = |a: &Placed<T>, b: &Placed<T>| a.key.order(&b.key);
         merge::sort(pairs, threads, workers, &order)?;
         for (index, pair) in pairs.iter().enumerate() {
-            // SAFETY: the row has as many indices, which need no initial value.
+            // SAFETY: the row has this many indices, which need no initial value.
             unsafe { to.wrapping_add(index).write(pair.index()) };
         }
         Ok(())
@@ -142,7 +143,7 @@ unsafe fn sort<T: Sortable>(operation: &Sort, workers: &Workers<'_>) -> Result<(
         let mut pairs = Vec::new();
         return (0..*rows).try_for_each(|number| row(&mut pairs, number));
     }
-    // A comparison for each element and doubling of the length.
+    // One comparison for each element and each doubling of the length.
     let work = rows * length * (1 + length.checked_ilog2().unwrap_or(0) as usize);
     let failed = OnceLock::new();
     workers.split(*rows, 1, work, &|mut range| {

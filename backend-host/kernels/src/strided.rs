@@ -1,26 +1,26 @@
-//! Strided iteration over the axes of several arrays at once.
+//! Strided iteration over the axes of several arrays together.
 
 use hal::operation::Shape;
 
-/// The number of elements of a shape, saturating.
+/// Returns the number of elements of a shape, saturating.
 pub(super) fn count(shape: &[usize]) -> usize {
     if shape.contains(&0) { 0 } else { shape.iter().fold(1, |all, &n| all.saturating_mul(n)) }
 }
 
-/// The stride of an axis; zero for an array that has none, which is one repeated element.
+/// Returns the stride of an axis, or zero for an array without strides, which is one repeated element.
 #[inline(always)]
 pub(super) fn stride(strides: &[isize], axis: usize) -> isize {
     strides.get(axis).copied().unwrap_or(0)
 }
 
-/// The address of element `index` along an axis of this stride.
+/// Returns the address of element `index` along an axis with this stride.
 #[inline(always)]
 pub(super) fn offset(address: usize, index: usize, stride: isize) -> usize {
     address.wrapping_add((index as isize).wrapping_mul(stride) as usize)
 }
 
-/// Calls `body` with the addresses of every index of `shape`, the last axis running fastest.
-/// An empty shape has one index; one with an axis of length zero has none.
+/// Calls `body` with the addresses for every index of `shape`. The last axis varies fastest. An empty shape
+/// has one index, and a shape with an axis of length zero does not have any.
 pub(super) fn for_each<const N: usize>(
     shape: &[usize],
     strides: &[&[isize]; N],
@@ -54,7 +54,7 @@ pub(super) fn for_each<const N: usize>(
     }
 }
 
-/// The shape with the given axes reduced to one index.
+/// Returns the shape with the given axes reduced to one index.
 pub(super) fn without(shape: &[usize], axes: &[Option<usize>]) -> Shape {
     let mut rest = Shape::from_slice(shape);
     for &axis in axes.iter().flatten() {
@@ -63,8 +63,8 @@ pub(super) fn without(shape: &[usize], axes: &[Option<usize>]) -> Shape {
     rest
 }
 
-/// The axis along which to divide work: the outermost that has enough indices, else the
-/// longest.
+/// Returns the axis along which to divide work: the outermost one with enough indices, otherwise the longest
+/// one.
 pub(super) fn widest(shape: &[usize]) -> usize {
     let enough = shape.iter().position(|&length| length >= 32);
     let longest = || (0..shape.len()).max_by_key(|&axis| shape[axis]);

@@ -4,11 +4,11 @@ use std::f64::consts::{LN_2, LOG2_E};
 
 /// Functions of two floating-point numbers.
 pub(super) trait Sums {
-    /// `ln(e^self + e^other)`, without overflow on the way.
+    /// Returns `ln(e^self + e^other)`, without intermediate overflow.
     fn log_add_exp(self, other: Self) -> Self;
-    /// `log2(2^self + 2^other)`, without overflow on the way.
+    /// Returns `log2(2^self + 2^other)`, without intermediate overflow.
     fn log_add_exp2(self, other: Self) -> Self;
-    /// 0 below zero, 1 above, `at_zero` at zero, and NaN for NaN.
+    /// Returns 0 for negative numbers, 1 for positive ones, `at_zero` for zero, and NaN for NaN.
     fn heaviside(self, at_zero: Self) -> Self;
 }
 
@@ -18,7 +18,7 @@ macro_rules! sums {
             impl Sums for $float {
                 #[inline(always)]
                 fn log_add_exp(self, other: Self) -> Self {
-                    // Infinities of one sign, whose difference is NaN, are equal.
+                    // Infinities with the same sign are equal, but their difference is NaN.
                     if self == other {
                         return self + LN_2 as $float;
                     }

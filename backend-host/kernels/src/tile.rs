@@ -1,5 +1,5 @@
-//! Operands as tiles: two-dimensional pieces that fit the nearest cache, brought into the type
-//! and order that a loop wants.
+//! Operands as tiles: two-dimensional pieces that fit the first-level cache, converted to the type and order
+//! that a loop needs.
 
 use super::blocks::Routine;
 use super::cast;
@@ -9,18 +9,18 @@ use hal::DType;
 use hal::operation::Operand;
 use std::mem::MaybeUninit;
 
-/// Bytes of one buffer.
+/// The size of a buffer in bytes.
 pub(super) const BUFFER: usize = 16384;
-/// The length from which a row is worth a call of its own.
+/// The row length from which a separate call per row pays off.
 pub(super) const ROW: usize = 32;
 
-/// A piece of memory for one operand of a tile.
+/// A buffer for one operand of a tile.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Buffer([MaybeUninit<u8>; BUFFER]);
 
 impl Buffer {
-    /// Its address.
+    /// Returns the address of the buffer.
     pub(super) fn address(&mut self) -> usize {
         self.0.as_mut_ptr().expose_provenance()
     }
@@ -29,32 +29,32 @@ impl Buffer {
 /// Buffers for the operands of a tile.
 #[derive(Debug)]
 pub(super) struct Scratch {
-    /// One for each argument.
+    /// One buffer for each argument.
     pub(super) arguments: [Buffer; 4],
-    /// For the value.
+    /// The buffer for the value.
     pub(super) value: Buffer,
-    /// For elements on the way from one to another.
+    /// The buffer for intermediate elements.
     pub(super) staging: Buffer,
 }
 
 impl Scratch {
-    /// Buffers without contents.
+    /// Creates uninitialised buffers.
     pub(super) fn new() -> Self {
         const EMPTY: Buffer = Buffer([MaybeUninit::uninit(); BUFFER]);
         Scratch { arguments: [EMPTY; 4], value: EMPTY, staging: EMPTY }
     }
 }
 
-/// Where an operand of a tile lies once a loop can use it.
+/// The location of an operand of a tile, in a form that a loop can use.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ready {
     /// The address of the first element.
     pub(super) address: usize,
-    /// Bytes from one row to the next.
+    /// The distance between rows in bytes.
     pub(super) row: isize,
     /// True if each row is one element repeated.
     pub(super) repeated: bool,
-    /// True if the rows follow each other without gaps, or all are the same repeated element.
+    /// True if the rows are contiguous, or all are the same repeated element.
     pub(super) packed: bool,
 }
 
@@ -63,15 +63,15 @@ pub(super) struct Ready {
 pub(super) struct Argument<'a> {
     /// The address of the first element.
     pub(super) address: usize,
-    /// Bytes between elements; none at all for one element.
+    /// The distances between elements in bytes; empty for a single element.
     pub(super) strides: &'a [isize],
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     pub(super) size: usize,
-    /// Bytes of an element that the loop gets.
+    /// The size of an element that the loop receives, in bytes.
     pub(super) wanted: usize,
-    /// How the elements become what the loop wants.
+    /// Converts the elements to the type that the loop needs.
     pub(super) convert: Option<Routine>,
-    /// True if the elements are the same memory as the output and must be read first.
+    /// True if the elements overlap the output and must be copied first.
     pub(super) staged: bool,
 }
 
@@ -80,7 +80,7 @@ impl<'a> Argument<'a> {
     pub(super) const NONE: Argument<'static> =
         Argument { address: 0, strides: &[], size: 1, wanted: 1, convert: None, staged: false };
 
-    /// An operand in device memory, wanted as `wanted`.
+    /// Creates an argument for an operand in device memory, to be read as type `wanted`.
     pub(super) fn new(operand: &'a Operand, wanted: DType) -> Self {
         Argument {
             address: operand.address as usize,
@@ -92,17 +92,17 @@ impl<'a> Argument<'a> {
         }
     }
 
-    /// Bytes of the larger of the element's two forms.
+    /// Returns the larger of an element's two sizes in bytes.
     pub(super) fn largest(&self) -> usize {
         self.size.max(self.wanted)
     }
 
-    /// The stride of an axis, zero for no axis.
+    /// Returns the stride of an axis, or zero for no axis.
     pub(super) fn stride(&self, axis: Option<usize>) -> isize {
         axis.map_or(0, |axis| stride(self.strides, axis))
     }
 
-    /// True if a loop can use the elements along an axis as they are.
+    /// Returns true if a loop can use the elements along an axis in place.
     #[inline(always)]
     pub(super) fn is_direct(&self, stride: isize, length: usize) -> bool {
         self.convert.is_none()
@@ -110,9 +110,8 @@ impl<'a> Argument<'a> {
             && (length == 1 || stride == 0 || stride == self.size as isize)
     }
 
-    /// Brings a tile into the form that a loop can use. With `by_rows`, the rows may lie apart
-    /// or be one element repeated each; without, they are packed, or, if `repeatable`, one
-    /// element altogether.
+    /// Brings a tile into a form that a loop can use. With `by_rows`, the rows may be apart, or be one
+    /// repeated element each. Otherwise they are packed or, if `repeatable`, all one repeated element.
     ///
     /// # Safety
     /// The elements must be readable; the tile must fit the buffers in both forms.
@@ -169,18 +168,18 @@ impl<'a> Argument<'a> {
 pub(super) struct Output<'a> {
     /// The address of the first element.
     pub(super) address: usize,
-    /// Bytes between elements.
+    /// The distances between elements in bytes.
     pub(super) strides: &'a [isize],
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     pub(super) size: usize,
-    /// Bytes of an element of the loop's value.
+    /// The size of an element of the loop's value, in bytes.
     pub(super) given: usize,
-    /// How the loop's values become elements.
+    /// Converts the loop's values to elements.
     pub(super) convert: Option<Routine>,
 }
 
 impl<'a> Output<'a> {
-    /// An operand in device memory that gets values of type `given`.
+    /// Creates an output for an operand in device memory that receives values of type `given`.
     pub(super) fn new(operand: &'a Operand, given: DType) -> Self {
         Output {
             address: operand.address as usize,
@@ -191,17 +190,17 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Bytes of the larger of the element's two forms.
+    /// Returns the larger of an element's two sizes in bytes.
     pub(super) fn largest(&self) -> usize {
         self.size.max(self.given)
     }
 
-    /// The stride of an axis, zero for no axis.
+    /// Returns the stride of an axis, or zero for no axis.
     pub(super) fn stride(&self, axis: Option<usize>) -> isize {
         axis.map_or(0, |axis| stride(self.strides, axis))
     }
 
-    /// True if a loop can write the elements along an axis where they belong.
+    /// Returns true if a loop can write the elements along an axis in place.
     #[inline(always)]
     pub(super) fn is_direct(&self, stride: isize, length: usize) -> bool {
         self.convert.is_none() && (length == 1 || stride == self.size as isize)
@@ -210,8 +209,8 @@ impl<'a> Output<'a> {
     /// Stores packed values of a tile.
     ///
     /// # Safety
-    /// The values at `from` and the elements at `to` must be valid and apart; converted, the
-    /// tile must fit the buffer.
+    /// The values at `from` and the elements at `to` must be valid and must not overlap. If they are
+    /// converted, the tile must fit the buffer.
     pub(super) unsafe fn store(
         &self,
         from: usize,

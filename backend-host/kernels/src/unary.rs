@@ -12,11 +12,11 @@ use hal::{Complex, DType};
 
 /// A function of one element.
 trait Unary<T: Number>: Sized {
-    /// What a loop over it is compiled to.
+    /// The strategy by which a loop over the function is compiled.
     type Code: Code<T, Self>;
     /// The type of the value.
     type Value: Number;
-    /// The value.
+    /// Returns the value of the function.
     fn apply(x: T) -> Self::Value;
 }
 
@@ -53,22 +53,24 @@ unsafe fn stepped<T: Number, F: Unary<T>>(
 
 select_blocks!(select_unary<T: Number, F: Unary<T>>, unary_body);
 
-/// What the loop of a function is compiled to: a type, so that no variant is compiled that is not used.
+/// The strategy by which the loop of a function is compiled. It is a type, so that unused variants are not
+/// compiled.
 trait Code<T: Number, F: Unary<T>> {
     /// See [`Kernel::cheap`].
     const CHEAP: bool;
     /// The form of the loop.
     const FORM: Form = Form::of::<T, F::Value>();
-    /// The loop over blocks; none where the function costs more than the steps of a loop over elements.
+    /// Returns the loop over blocks, or `None` if the function costs more than the loop overhead.
     fn select() -> Option<Loop>;
 }
 
-/// One loop for all combinations of repeated arguments: the function costs more than the steps.
+/// One loop for all combinations of repeated arguments, because the function costs more than the loop
+/// overhead.
 pub(super) struct Stepped;
-/// Vector code, for each level of the processor.
+/// Vectorised code, for each level of the processor.
 pub(super) struct Vector;
 
-/// As [`Vector`], by a loop over arrays: blocks of `f64`, too, are so few that no vectors would be made.
+/// Like [`Vector`], by a loop over arrays: a block has so few `f64` elements that it would not be vectorised.
 struct Arrays;
 
 impl<T: Number, F: Unary<T>> Code<T, F> for Arrays {
@@ -101,13 +103,13 @@ fn kernel_of<T: Number, F: Unary<T>>() -> Kernel {
 
 /// The type of a function's values on elements of a type.
 pub(super) trait ValueOn<T: Number> {
-    /// It.
+    /// The type.
     type Value: Number;
 }
 
 /// Values of the elements' own type.
 pub(super) struct Own;
-/// Values of the type of real and imaginary parts.
+/// Values of the type of the real and imaginary parts.
 struct Part;
 /// Truth values.
 pub(super) struct Test;
@@ -122,7 +124,7 @@ impl<T: Number> ValueOn<T> for Test {
     type Value = Truth;
 }
 
-/// Implements [`Unary`] for one function and one type: `$x` is the element as a [`through`].
+/// Implements [`Unary`] for one function and one type. `$x` is the element as a [`through`].
 macro_rules! implement {
     ([$function:ident $code:ident $value:ident $through:ident |$x:ident| $body:expr]
      $dtype:ident, $own:ty) => {
@@ -138,8 +140,8 @@ macro_rules! implement {
     };
 }
 
-/// The type in which a function of elements of a type is computed: `Own` is that type, `Double` double
-/// precision, others are a [`Number`]'s or a [`Float`](super::float::Float)'s.
+/// The type in which a function of elements is computed: the type itself (`Own`), double precision
+/// (`Double`), or an associated type of [`Number`] or [`Float`](super::float::Float).
 macro_rules! through {
     (Own $own:ty) => { $own };
     (Double $own:ty) => { f64 };
@@ -149,11 +151,10 @@ macro_rules! through {
 }
 pub(super) use through;
 
-/// The functions, one on a line: its [`Code`], the type of its values,
-/// and its value for every type, or for the kinds of types that it is defined for. Floating-point
-/// numbers are computed in their working type (`float`), or all in double where the
-/// function has no other (`precise`), complex ones in double. A loop written for one function
-/// stands in [`math::kernel`] and takes precedence.
+/// The functions, one per line: the [`Code`], the type of the values, and the value for every type, or for
+/// the kinds of types for which it is defined. Floating-point numbers are computed in their working type
+/// (`float`), or all in double precision if the function is only implemented there (`precise`); complex
+/// numbers are computed in double precision. A specialised loop in [`math::kernel`] takes precedence.
 macro_rules! functions {
     ($(
         $function:ident $code:ident $value:ident {
@@ -183,7 +184,7 @@ macro_rules! functions {
             $(for_each!(complex => implement [$function $code $value DoubleComplex |$z| $complex]);)?
         )*
 
-        /// The plain loop of a function.
+        /// Returns the plain loop of a function.
         fn plain(function: UnaryFunction, compute: DType) -> Option<Kernel> {
             match function {
                 $(UnaryFunction::$function => {
@@ -204,7 +205,7 @@ macro_rules! functions {
             }
         }
     };
-    // The kernel found so far or another one, in the repetition of a function's value.
+    // Returns the kernel found so far or another one, in the repetition of a function's value.
     (@ $value:expr; $kernel:ident, $other:expr) => {
         $kernel.or_else(|| $other)
     };
@@ -243,7 +244,7 @@ functions! {
     Exponent Arrays Own { float |x| x.frexp().1; }
     IsNan Vector Test { every |x| Truth::new(x.is_nan()); }
     IsInfinite Vector Test { every |x| Truth::new(x.is_infinite()); }
-    // The difference is zero, or NaN for what is not finite.
+    // The difference is zero, or NaN if the number is not finite.
     IsFinite Vector Test { every |x| Truth::new(!x.subtract(x).is_nan()); }
     SignBit Vector Test {
         whole |x| Truth::new(x.less(x.subtract(x)));
@@ -259,7 +260,7 @@ functions! {
     Expm1 Stepped Own { float |x| x.exp_m1(); complex |z| complex::exp_m1(z); }
     Log1p Stepped Own { float |x| x.ln_1p(); complex |z| complex::ln_1p(z); }
     Asinh Stepped Own { precise |x| libm::asinh(x); complex |z| complex::asinh(z); }
-    // libm's has numbers for some arguments far below its domain.
+    // libm's version returns numbers for some arguments far below its domain.
     Acosh Stepped Own {
         precise |x| if x < 1.0 { f64::NAN } else { libm::acosh(x) };
         complex |z| complex::acosh(z);
@@ -271,8 +272,8 @@ functions! {
     LogGamma Stepped Own { precise |x| libm::lgamma(x); }
 }
 
-/// The loop of a function of one element; none for records and functions that this backend
-/// does not know.
+/// Returns the loop of a function of one element, or `None` for records and functions that this backend does
+/// not support.
 pub(super) fn kernel(function: UnaryFunction, compute: DType) -> Option<Kernel> {
     math::kernel(function, compute).or_else(|| plain(function, compute))
 }

@@ -1,5 +1,5 @@
-//! Coefficients of polynomials, lowest power first, as `scripts/polynomials.py` computes them:
-//! the interpolation at Chebyshev points.
+//! Coefficients of polynomials, lowest power first, as computed by `scripts/polynomials.py`: interpolation at
+//! Chebyshev points.
 
 /// `(exp(r) - 1 - r) / r^2` for `|r| <= ln(2) / 2`.
 pub(super) const EXP_DOUBLE: [f64; 11] = [
@@ -16,7 +16,7 @@ pub(super) const EXP_DOUBLE: [f64; 11] = [
     2.0914686968086876e-09,
 ];
 
-/// As [`EXP_DOUBLE`], as far as it is needed where `1 + r` is added up first.
+/// Like [`EXP_DOUBLE`], with the terms that are needed if `1 + r` is added first.
 pub(super) const EXP_ORDINARY_DOUBLE: [f64; 10] = [
     0.5000000000000001,
     0.16666666666666669,
@@ -170,7 +170,7 @@ pub(super) const POWER_LOG_DOUBLE: [f64; 8] = [
     0.11724327060846747,
 ];
 
-/// As [`LOG_DOUBLE`], as far as single precision needs it.
+/// Like [`LOG_DOUBLE`], with the terms that single precision needs.
 pub(super) const POWER_LOG_SINGLE: [f64; 5] = [
     0.6666666666737868,
     0.3999999879244169,
@@ -179,7 +179,7 @@ pub(super) const POWER_LOG_SINGLE: [f64; 5] = [
     0.19363884986633198,
 ];
 
-/// As [`EXP_DOUBLE`], as far as single precision needs it.
+/// Like [`EXP_DOUBLE`], with the terms that single precision needs.
 pub(super) const POWER_EXP_SINGLE: [f64; 6] = [
     0.500000001346581,
     0.16666666681623232,

@@ -1,19 +1,18 @@
-//! Functions of complex numbers, whose values at zeros, infinities and what is not a number are
-//! those of C99's Annex G.
+//! Functions of complex numbers. Values at zeros, infinities and NaN follow C99's Annex G.
 //!
-//! Sources: W. Kahan, "Branch Cuts for Complex Elementary Functions" (1987), for the hyperbolic
-//! tangent; T. E. Hull, T. F. Fairgrieve and P. T. P. Tang, "Implementing the Complex Arcsine and
-//! Arccosine Functions Using Exception Handling" (1997). Values beyond `LARGE` and below `SMALL`,
-//! whose squares double precision does not hold, go by the leading terms.
+//! Sources: W. Kahan, "Branch Cuts for Complex Elementary Functions" (1987), for the hyperbolic tangent; T.
+//! E. Hull, T. F. Fairgrieve and P. T. P. Tang, "Implementing the Complex Arcsine and Arccosine Functions
+//! Using Exception Handling" (1997). Beyond `LARGE` and below `SMALL`, where squares overflow or underflow in
+//! double precision, the leading terms are used.
 
 use hal::Complex;
 use std::f64::consts::{FRAC_PI_2, LN_2, LOG2_E, LOG10_E, PI};
 
 type C64 = Complex<f64>;
 
-/// Above it one does not count beside the square.
+/// Above this, one is negligible compared to the square.
 const LARGE: f64 = 1e150;
-/// Below it the square does not count beside one.
+/// Below this, the square is negligible compared to one.
 const SMALL: f64 = 1e-150;
 
 /// `i * z`.
@@ -26,10 +25,10 @@ fn turn_back(z: C64) -> C64 {
     Complex::new(z.im, -z.re)
 }
 
-/// The largest whole number whose exponential is finite.
+/// The largest integer whose exponential is finite.
 const STEP: f64 = 709.0;
 
-/// `e^x * factor`, also where `e^x` alone is too large.
+/// Returns `e^x * factor`, even if `e^x` overflows.
 fn exp_times(mut x: f64, mut factor: f64) -> f64 {
     for _ in 0..2 {
         if x > STEP {
@@ -40,12 +39,12 @@ fn exp_times(mut x: f64, mut factor: f64) -> f64 {
     factor * x.exp()
 }
 
-/// `e^x / 2 * factor` for `x` above [`STEP`]; halves of the smallest factors would be lost.
+/// Returns `e^x / 2 * factor` for `x` above [`STEP`]. Halving the smallest factors first would lose them.
 fn half_exp_times(x: f64, factor: f64) -> f64 {
     exp_times(x - STEP, factor * (0.5 * STEP.exp()))
 }
 
-/// The square root with a real part that is not negative.
+/// Returns the square root with a nonnegative real part.
 pub(crate) fn sqrt(z: C64) -> C64 {
     let (x, y) = (z.re.abs(), z.im.abs());
     if z.re == 0.0 && z.im == 0.0 {
@@ -98,13 +97,13 @@ pub(crate) fn exp2(z: C64) -> C64 {
     if !(z.re.is_finite() && z.im.is_finite()) {
         return exp(Complex::new(z.re * LN_2, z.im * LN_2));
     }
-    // Half of the exponent at a time: the whole may be too large for a product that is not.
+    // Half of the exponent is applied twice, because the whole may overflow although the product does not.
     let (half, angle) = ((0.5 * z.re).exp2(), z.im * LN_2);
     let sine = if z.im == 0.0 { z.im } else { half * angle.sin() * half };
     Complex::new(half * angle.cos() * half, sine)
 }
 
-/// `e^z - 1`, by `e^x cos y - 1 = (e^x - 1) cos y - 2 sin^2(y / 2)`.
+/// Returns `e^z - 1`, by `e^x cos y - 1 = (e^x - 1) cos y - 2 sin^2(y / 2)`.
 pub(crate) fn exp_m1(z: C64) -> C64 {
     if z.im == 0.0 {
         return Complex::new(z.re.exp_m1(), z.im);
@@ -117,15 +116,15 @@ pub(crate) fn exp_m1(z: C64) -> C64 {
     Complex::new(z.re.exp_m1() * z.im.cos() - 2.0 * sine * sine, power.im)
 }
 
-/// A sum and what its rounding lost (Knuth, The Art of Computer Programming, 4.2.2).
+/// Returns a sum and its rounding error (Knuth, The Art of Computer Programming, 4.2.2).
 fn two_sum(x: f64, y: f64) -> (f64, f64) {
     let sum = x + y;
     let part = sum - x;
     (sum, (x - (sum - part)) + (y - part))
 }
 
-/// `ln(1 + z)`. Near zero the squared modulus of `1 + z` less one, `2 x + x^2 + y^2`, is summed with
-/// the rounding errors, for the terms may cancel.
+/// Returns `ln(1 + z)`. Near zero, the squared modulus of `1 + z` minus one, `2 x + x^2 + y^2`, is summed
+/// together with the rounding errors, because the terms may cancel.
 pub(crate) fn ln_1p(z: C64) -> C64 {
     let angle = z.im.atan2(1.0 + z.re);
     if !(z.re.abs() < 0.5 && z.im.abs() < 0.5) {
@@ -138,12 +137,12 @@ pub(crate) fn ln_1p(z: C64) -> C64 {
     Complex::new(0.5 * (sum + (lost + more + missing)).ln_1p(), angle)
 }
 
-/// Both parts rounded to the nearest whole number, halves to even.
+/// Rounds both parts to the nearest integer, ties to even.
 pub(crate) fn rint(z: C64) -> C64 {
     Complex::new(z.re.round_ties_even(), z.im.round_ties_even())
 }
 
-/// The logarithm of the modulus of a number that is not negative in either part.
+/// Returns the logarithm of the modulus of a number with nonnegative parts.
 fn log_modulus(x: f64, y: f64) -> f64 {
     let (long, short) = if x > y { (x, y) } else { (y, x) };
     if long.is_nan() || short.is_nan() || long.is_infinite() || long == 0.0 {
@@ -159,8 +158,8 @@ fn log_modulus(x: f64, y: f64) -> f64 {
     if !(0.5..2.0).contains(&long) {
         return x.hypot(y).ln();
     }
-    // Around the unit circle the logarithm is that of little more or less than one, and the
-    // squares' rounding errors count.
+    // Near the unit circle, the argument of the logarithm is close to one, so the rounding errors of the
+    // squares matter.
     let (first, second) = (long * long, short * short);
     let missing = long.mul_add(long, -first) + short.mul_add(short, -second);
     let above = first - 1.0;
@@ -262,10 +261,10 @@ pub(crate) fn tanh(z: C64) -> C64 {
     Complex::new(slope * cosine * sine / divisor, tangent / divisor)
 }
 
-/// The inverse sine and cosine of a number whose parts are not negative: the real parts of both,
-/// and the imaginary part that they share but for its sign.
+/// Returns the inverse sine and cosine of a number with nonnegative parts: both real parts, and the imaginary
+/// part, which they share except for its sign.
 fn arc(x: f64, y: f64) -> (f64, f64, f64) {
-    // From here on as in the paper, whose borders between the formulas these are.
+    // From here on, the code follows the paper, which defines these borders between the formulas.
     const REAL_BORDER: f64 = 0.6417;
     const IMAGINARY_BORDER: f64 = 1.5;
     if x > LARGE || y > LARGE {
@@ -350,7 +349,7 @@ pub(crate) fn asinh(z: C64) -> C64 {
     turn_back(asin(turn(z)))
 }
 
-/// The inverse cosine turned to a real part that is not negative.
+/// Returns the inverse cosine, rotated to a nonnegative real part.
 pub(crate) fn acosh(z: C64) -> C64 {
     let angle = acos(z);
     if angle.re.is_nan() {

@@ -1,30 +1,30 @@
 //! Functions of numbers in double precision, with errors below 1 ulp.
 //!
-//! There are no branches and no tables, so that a loop over a function becomes vector code.
-//! Intermediate results that need it are sums of two numbers, whose second is the rounding error
-//! of the first: T. J. Dekker, "A Floating-Point Technique for Extending the Available
-//! Precision" (1971); the argument reductions are those of W. J. Cody and W. Waite, "Software
-//! Manual for the Elementary Functions" (1980), with fused multiply-add; the decomposition of
-//! the logarithm into `f - f^2/2 + s (f^2/2 + R)` is that of K. C. Ng's in FreeBSD's `k_log.h`.
+//! The code does without branches and tables, so that a loop over a function is vectorised. Intermediate results
+//! that need it are sums of two numbers, the second of which is the rounding error of the first: T. J.
+//! Dekker, "A Floating-Point Technique for Extending the Available Precision" (1971). The argument reductions
+//! follow W. J. Cody and W. Waite, "Software Manual for the Elementary Functions" (1980), with fused
+//! multiply-add. The decomposition of the logarithm into `f - f^2/2 + s (f^2/2 + R)` follows K. C. Ng in
+//! FreeBSD's `k_log.h`.
 
 use super::coefficients::*;
 use std::f64::consts;
 
-/// Added and subtracted, it rounds to the nearest whole number, which then is in the low bits.
+/// Adding and subtracting this rounds to the nearest integer, which is then in the low bits.
 pub(super) const ROUND: f64 = 6_755_399_441_055_744.0;
 pub(super) const PER_LN_2: f64 = consts::LOG2_E;
-/// The first 40 bits of `ln(2)`: products with exponents are exact.
+/// The first 40 bits of `ln(2)`, so that products with exponents are exact, and the rest.
 pub(super) const LN_2: [f64; 2] = [0.6931471805592082, 7.371002565167799e-13];
 pub(super) const LOG2_E: [f64; 2] = [consts::LOG2_E, 2.0355273740931033e-17];
 pub(super) const LOG10_E: [f64; 2] = [consts::LOG10_E, 1.098319650216765e-17];
-/// The first 40 bits of `log10(2)`.
+/// The first 40 bits of `log10(2)`, and the rest.
 pub(super) const LOG10_2: [f64; 2] = [0.30102999566361177, 3.694239077158931e-13];
-/// `pi / 2`: two parts of 33 bits, and what is left.
+/// `pi / 2` as two parts of 33 bits, and the rest.
 const HALF_PI_PARTS: [f64; 3] = [1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21];
 pub(super) const HALF_PI: [f64; 2] = [consts::FRAC_PI_2, 6.123233995736766e-17];
 const QUARTER_PI: [f64; 2] = [consts::FRAC_PI_4, 3.061616997868383e-17];
 
-/// A polynomial of `x`.
+/// Evaluates a polynomial at `x`.
 #[inline(always)]
 pub(super) fn polynomial<const N: usize>(coefficients: &[f64; N], x: f64) -> f64 {
     let mut value = coefficients[N - 1];
@@ -34,14 +34,14 @@ pub(super) fn polynomial<const N: usize>(coefficients: &[f64; N], x: f64) -> f64
     value
 }
 
-/// A sum and its rounding error, if `|a| >= |b|`.
+/// Returns a sum and its rounding error, if `|a| >= |b|`.
 #[inline(always)]
 pub(super) fn fast_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     (sum, (a - sum) + b)
 }
 
-/// A sum and its rounding error.
+/// Returns a sum and its rounding error.
 #[inline(always)]
 fn exact_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
@@ -49,7 +49,7 @@ fn exact_sum(a: f64, b: f64) -> (f64, f64) {
     (sum, (a - (sum - part)) + (b - part))
 }
 
-/// Two powers of two whose product is `2^n`, for `|n| < 2044`.
+/// Returns two powers of two whose product is `2^n`, for `|n| < 2044`.
 #[inline(always)]
 pub(super) fn powers_of_two(rounded: f64) -> (f64, f64) {
     let biased = rounded.to_bits().wrapping_add(4096) & 0x1fff;
@@ -58,7 +58,7 @@ pub(super) fn powers_of_two(rounded: f64) -> (f64, f64) {
     (scale(first), scale(biased - first))
 }
 
-/// `n` and [`ROUND`] and two numbers whose sum is `e^r - 1`, for `x = n ln(2) + r`.
+/// Returns `n` plus [`ROUND`], and two numbers whose sum is `e^r - 1`, for `x = n ln(2) + r`.
 #[inline(always)]
 fn exp_parts(x: f64) -> (f64, f64, f64) {
     let rounded = x.mul_add(PER_LN_2, ROUND);
@@ -80,7 +80,7 @@ pub(super) fn exp(x: f64) -> f64 {
     (value + (rest + error)) * first * second
 }
 
-/// The exponent `k` and two numbers whose sum is `ln(m)`, for `x = 2^k m`.
+/// Returns the exponent `k` and two numbers whose sum is `ln(m)`, for `x = 2^k m`.
 #[inline(always)]
 fn log_parts(x: f64) -> (f64, f64, f64) {
     let small = x < f64::MIN_POSITIVE;
@@ -98,7 +98,7 @@ fn log_parts(x: f64) -> (f64, f64, f64) {
     (k, upper, s.mul_add(square + series, rest - missing))
 }
 
-/// A normal number as `2^k m` with `m` around 1.
+/// Splits a normal number into `2^k m`, with `m` around 1.
 #[inline(always)]
 pub(super) fn split(x: f64) -> (f64, f64) {
     const BIAS: u64 = 1024;
@@ -108,7 +108,7 @@ pub(super) fn split(x: f64) -> (f64, f64) {
     (f64::from_bits(biased | 0x4330 << 48) - (4_503_599_627_370_496.0 + BIAS as f64), m)
 }
 
-/// What a logarithm is for arguments that are zero, negative, infinite or not a number.
+/// Returns the value of a logarithm, corrected for arguments that are zero, negative, infinite or NaN.
 #[inline(always)]
 pub(super) fn log_of_special(x: f64, value: f64) -> f64 {
     let special = if x < 0.0 { f64::NAN } else { x };
@@ -143,7 +143,7 @@ pub(super) fn log10(x: f64) -> f64 {
     log_of_special(x, value + (rest + k.mul_add(LOG10_2[1], tail)))
 }
 
-/// The quadrant and [`ROUND`], and two numbers whose sum is `x` without the quadrant.
+/// Returns the quadrant plus [`ROUND`], and two numbers whose sum is `x` without the quadrant.
 #[inline(always)]
 fn reduce(x: f64) -> (f64, f64, f64) {
     let rounded = x.mul_add(consts::FRAC_2_PI, ROUND);
@@ -154,14 +154,14 @@ fn reduce(x: f64) -> (f64, f64, f64) {
     (rounded, r, error)
 }
 
-/// The second number of the sum `r + ...` that is the sine of `r + error`.
+/// Returns the second number of the sum `r + ...` for the sine of `r + error`.
 #[inline(always)]
 fn sine_tail(r: f64, error: f64) -> f64 {
     let z = r * r;
     (r * z).mul_add(polynomial(&SIN_DOUBLE, z), error.mul_add(-0.5 * z, error))
 }
 
-/// Two numbers whose sum is the cosine of `r + error`.
+/// Returns two numbers whose sum is the cosine of `r + error`.
 #[inline(always)]
 fn cosine(r: f64, error: f64) -> (f64, f64) {
     let z = r * r;
@@ -171,7 +171,7 @@ fn cosine(r: f64, error: f64) -> (f64, f64) {
     (upper, tail - r.mul_add(error, 0.5 * missing))
 }
 
-/// The sine of an angle and of a number of quadrants.
+/// Returns the sine of an angle plus a number of quadrants.
 #[inline(always)]
 fn sine_from(rounded: f64, quadrants: u64, r: f64, error: f64) -> f64 {
     let quadrant = rounded.to_bits().wrapping_add(quadrants);
@@ -195,7 +195,7 @@ pub(super) fn cos(x: f64) -> f64 {
     sine_from(rounded, 1, r, error)
 }
 
-/// The quotient of two sums of two numbers, the second of which is a rounding error.
+/// Returns the quotient of two sums of two numbers, each with a rounding error as its second number.
 #[inline(always)]
 pub(super) fn quotient(numerator: (f64, f64), divisor: (f64, f64)) -> (f64, f64) {
     let inverse = 1.0 / divisor.0;
@@ -216,12 +216,12 @@ pub(super) fn tan(x: f64) -> f64 {
     let (value, rest) = quotient(numerator, divisor);
     let value = value + rest;
     let value = if odd { -value } else { value };
-    // Where the inverse would overflow the tangent is the angle.
+    // If the inverse would overflow, the tangent equals the angle.
     if x.abs() < 1e-300 { x } else { value }
 }
 
-/// The part of the inverse sine that the angle from the nearer of 0 and 1 has: the root or the
-/// argument `s`, its rounding error, and the third-order rest.
+/// Returns the parts of the inverse sine relative to the nearer of 0 and 1: the square root or the argument
+/// `s`, its rounding error, and the rest of third order.
 #[inline(always)]
 fn arc_parts(x: f64) -> (bool, f64, f64, f64) {
     let size = x.abs();
@@ -229,7 +229,7 @@ fn arc_parts(x: f64) -> (bool, f64, f64, f64) {
     let z = if outer { (1.0 - size) * 0.5 } else { size * size };
     let root = z.sqrt();
     let s = if outer { root } else { size };
-    // A correction: single precision suffices for its divisor.
+    // A correction, for whose divisor single precision is sufficient.
     let inverse = f64::from(1.0 / (if s == 0.0 { 1.0 } else { s }) as f32);
     let missing = s.mul_add(-s, z) * 0.5 * inverse;
     let missing = if outer { missing } else { 0.0 };
@@ -248,7 +248,7 @@ pub(super) fn asin(x: f64) -> f64 {
 #[inline(always)]
 pub(super) fn acos(x: f64) -> f64 {
     let (outer, s, missing, rest) = arc_parts(x);
-    // From the end: twice the angle of the root, or what it lacks of half a turn.
+    // From the end of the range: twice the angle of the root, or its difference from half a turn.
     let near = s + (rest + missing);
     let (upper, error) = fast_sum(2.0 * HALF_PI[0], -2.0 * s);
     let far = upper + ((-2.0f64).mul_add(rest + missing, 2.0 * HALF_PI[1]) + error);
@@ -266,13 +266,13 @@ pub(super) fn atan(x: f64) -> f64 {
     (value + rest).copysign(x)
 }
 
-/// Two numbers whose sum is the angle whose tangent is `y / x`, neither negative.
+/// Returns two numbers whose sum is the angle with the tangent `y / x`, for nonnegative arguments.
 #[inline(always)]
 pub(super) fn atan_of_quotient((y, missing): (f64, f64), x: f64) -> (f64, f64) {
     const LIMIT: f64 = consts::SQRT_2 - 1.0;
     let low = y <= LIMIT * x;
     let high = y * LIMIT > x;
-    // The angle from 0, from a quarter or from half of the straight angle.
+    // The angle is relative to 0, a quarter, or half of the straight angle.
     let (difference, difference_rest) = exact_sum(y, -x);
     let (sum, sum_rest) = exact_sum(y, x);
     let numerator = if high { (-x, 0.0) } else { (difference, difference_rest + missing) };
@@ -282,7 +282,7 @@ pub(super) fn atan_of_quotient((y, missing): (f64, f64), x: f64) -> (f64, f64) {
     let base = if high { HALF_PI } else { QUARTER_PI };
     let base = if low { [0.0, 0.0] } else { base };
     let (q, error) = quotient(numerator, divisor);
-    // Of an infinite tangent.
+    // For an infinite tangent.
     let (q, error) = if y == f64::INFINITY { (0.0, 0.0) } else { (q, error) };
     let z = q * q;
     let tail = (q * z).mul_add(polynomial(&ATAN_DOUBLE, z), error + base[1]);
@@ -290,7 +290,7 @@ pub(super) fn atan_of_quotient((y, missing): (f64, f64), x: f64) -> (f64, f64) {
     (value, rest + tail)
 }
 
-/// Two numbers whose sum is a quarter of `e^x - 1`, for `0 <= x <= 800`, and a quarter.
+/// Returns two numbers whose sum is a quarter of `e^x - 1`, for `0 <= x <= 800`.
 #[inline(always)]
 fn quarter_of_exp_minus_one(x: f64) -> (f64, f64) {
     let (rounded, p, error) = exp_parts(x);
@@ -302,12 +302,12 @@ fn quarter_of_exp_minus_one(x: f64) -> (f64, f64) {
 
 #[inline(always)]
 pub(super) fn sinh(x: f64) -> f64 {
-    /// The largest argument whose value is finite.
+    /// The largest argument with a finite value.
     const LAST: f64 = 710.4758600739439;
     let size = x.abs();
     let limited = if size > LAST { LAST } else { size };
     let part = quarter_of_exp_minus_one(limited);
-    // With m = e^x - 1 it is (m + m / (m + 1)) / 2.
+    // With m = e^x - 1, it is (m + m / (m + 1)) / 2.
     let whole = exact_sum(part.0, 0.25);
     let (second, second_rest) = quotient(part, (whole.0, whole.1 + part.1));
     let (value, rest) = exact_sum(part.0, 0.25 * second);
@@ -336,7 +336,7 @@ pub(super) fn cosh(x: f64) -> f64 {
 pub(super) fn tanh(x: f64) -> f64 {
     let size = x.abs();
     let limited = if size > 25.0 { 25.0 } else { size };
-    // With m = e^2x - 1 it is m / (m + 2).
+    // With m = e^2x - 1, it is m / (m + 2).
     let part = quarter_of_exp_minus_one(2.0 * limited);
     let (sum, rest) = exact_sum(part.0, 0.5);
     let (value, rest) = quotient(part, (sum, rest + part.1));

@@ -1,8 +1,8 @@
 //! The modulus of complex numbers, with errors below 1 ulp.
 //!
-//! The larger part decides by which power of two both are scaled, so that squares neither
-//! overflow nor vanish. The correction of the root in double precision is that of C. F. Borges,
-//! "An Improved Algorithm for hypot(a, b)" (2019), with fused multiply-add.
+//! The larger part determines the power of two by which both are scaled, so that squares neither overflow nor
+//! underflow. The correction of the root in double precision follows C. F. Borges, "An Improved Algorithm for
+//! hypot(a, b)" (2019), with fused multiply-add.
 
 use crate::kernel::Kernel;
 use crate::multiversion::{Loop, elements, places, select_fused};
@@ -11,12 +11,13 @@ use hal::function::UnaryFunction;
 
 /// A type of real and imaginary parts.
 trait Part: Copy {
-    /// The modulus of a number of these parts.
+    /// Returns the modulus of a number with these parts.
     fn modulus(re: Self, im: Self) -> Self;
 }
 
-/// The parts without signs, the larger first, and what undoes their scaling. Exponents of two: from
-/// which one on numbers are scaled down and by how much, and up to which they are scaled up.
+/// Returns the parts without signs, the larger one first, and the factor that undoes their scaling. The
+/// literals are exponents of two: the exponent from which numbers are scaled down, and by how much, and the
+/// exponent up to which they are scaled up, and by how much.
 macro_rules! scaled {
     ($part:ident, $large:literal $down:literal, $small:literal $up:literal, $re:expr, $im:expr) => {{
         const fn power(exponent: u32) -> $part {
@@ -42,7 +43,7 @@ macro_rules! scaled {
     }};
 }
 
-/// What is infinite in one part is so whatever the other is.
+/// The modulus is infinite if either part is, whatever the other one is.
 macro_rules! or_infinite {
     ($part:ident, $re:expr, $im:expr, $value:expr) => {{
         let is_infinite = ($re.abs() == $part::INFINITY) | ($im.abs() == $part::INFINITY);
@@ -84,7 +85,7 @@ unsafe fn modulus_body<T: Part>(
 ) {
     let is_repeated = repeated & 1 == 1;
     let given = if is_repeated { 1 } else { length };
-    // SAFETY: passed on to the caller; the types differ, so the value is apart.
+    // SAFETY: passed on to the caller; the types differ, so the value does not overlap the argument.
     let (value, numbers) =
         unsafe { (places::<T>(value, length), elements::<[T; 2]>(arguments[0], given)) };
     if is_repeated {
@@ -103,7 +104,7 @@ unsafe fn modulus_body<T: Part>(
 select_fused!(select_modulus<T: Part>, modulus_body, Loop,
     (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
 
-/// The loop of the modulus of complex numbers; none for other functions, and on processors
+/// Returns the loop of the modulus of complex numbers. Returns `None` for other functions, and on processors
 /// without fused multiply-add.
 pub(super) fn kernel(function: UnaryFunction, compute: DType) -> Option<Kernel> {
     if function != UnaryFunction::Absolute {

@@ -1,8 +1,8 @@
 //! Functions of ordinary numbers in double precision, with errors below 1 ulp.
 //!
-//! As in `double`, with less work: the arguments are neither special nor so large or small that
-//! what is computed on the way is not a normal number. The logarithm is put together as in
-//! FreeBSD's `e_log.c`. Hyperbolic functions use the addition theorem: for `x = n ln(2) + r`
+//! Like `double`, with less work: the arguments are not special, and neither so large nor so small that an
+//! intermediate result is not a normal number. The logarithm is assembled as in FreeBSD's `e_log.c`.
+//! Hyperbolic functions use the addition theorem: for `x = n ln(2) + r`
 //!
 //! ```text
 //! sinh(x) = a cosh(r) + b sinh(r)    a = (2^n - 2^-n) / 2
@@ -14,7 +14,7 @@ use super::double::{
     LN_2, LOG2_E, LOG10_2, LOG10_E, PER_LN_2, ROUND, fast_sum, polynomial, quotient, split,
 };
 
-/// `2^n` times a power of two that the bias stands for, from the sum of `n` and [`ROUND`].
+/// Returns `2^n`, times a power of two that the bias stands for, from the sum of `n` and [`ROUND`].
 #[inline(always)]
 fn scale(rounded: f64, bias: u64) -> f64 {
     f64::from_bits(rounded.to_bits().wrapping_add(bias) << 52)
@@ -30,7 +30,7 @@ pub(super) fn exp(x: f64) -> f64 {
     (value + (rest + tail)) * scale(rounded, 1023)
 }
 
-/// The exponent `k`, and `f`, `f^2 / 2` and a third number with `ln(1 + f) = f - f^2 / 2 + third`,
+/// Returns the exponent `k`, and `f`, `f^2 / 2` and a third number with `ln(1 + f) = f - f^2 / 2 + third`,
 /// for `x = 2^k (1 + f)`.
 #[inline(always)]
 fn log_parts(x: f64) -> (f64, f64, f64, f64) {
@@ -49,8 +49,8 @@ pub(super) fn log(x: f64) -> f64 {
     k.mul_add(LN_2[0], f - lower)
 }
 
-/// The exponent `k`, and two numbers whose sum is the product of `per_e` and `ln(m)`, for
-/// `x = 2^k m`.
+/// Returns the exponent `k`, and two numbers whose sum is the product of `per_e` and `ln(m)`, for `x = 2^k
+/// m`.
 #[inline(always)]
 fn log_of_base(x: f64, per_e: [f64; 2]) -> (f64, f64, f64) {
     let (k, f, square, tail) = log_parts(x);
@@ -75,14 +75,14 @@ pub(super) fn log10(x: f64) -> f64 {
     value + (rest + k.mul_add(LOG10_2[1], tail))
 }
 
-/// A number that is not negative, prepared for the addition theorem.
+/// A nonnegative number, prepared for the addition theorem.
 struct Hyperbolic {
     /// `a`, and its rounding error.
     a: (f64, f64),
     /// `b`, and its rounding error.
     b: (f64, f64),
     r: f64,
-    /// `sinh` of `r` and of its rounding error, less `r`.
+    /// `sinh` of `r` including its rounding error, minus `r`.
     odd: f64,
     /// `cosh(r) - 1`.
     even: f64,
@@ -107,7 +107,7 @@ impl Hyperbolic {
         }
     }
 
-    /// Two numbers whose sum is `first cosh(r) + second sinh(r)`.
+    /// Returns two numbers whose sum is `first cosh(r) + second sinh(r)`.
     #[inline(always)]
     fn sum(&self, first: (f64, f64), second: f64) -> (f64, f64) {
         let value = second.mul_add(self.r, first.0);

@@ -1,29 +1,29 @@
 //! Powers of real numbers, with errors below 1 ulp: `x^y = e^(y ln(x))`.
 //!
-//! The logarithm has to be exact to more digits than the power, whose exponent multiplies its
-//! error: its terms of first and third order in `s = (m - 1) / (m + 1)` are sums of two numbers,
-//! as in P. W. Markstein, "IA-64 and Elementary Functions" (2000), with fused multiply-add.
-//! For single precision all of it is calculated in double precision, with shorter polynomials.
+//! The logarithm has to be more precise than the power, because the exponent multiplies its error. Its terms
+//! of first and third order in `s = (m - 1) / (m + 1)` are therefore sums of two numbers, as in P. W.
+//! Markstein, "IA-64 and Elementary Functions" (2000), with fused multiply-add. For single precision,
+//! everything is computed in double precision, with shorter polynomials.
 
 use super::coefficients::{EXP_DOUBLE, POWER_EXP_SINGLE, POWER_LOG_DOUBLE, POWER_LOG_SINGLE};
 use super::double::{LN_2, PER_LN_2, ROUND, fast_sum, polynomial, powers_of_two, quotient, split};
 
 /// A type in which powers are computed.
 pub(crate) trait Real: Copy {
-    /// The power, unless [`Real::is_special`].
+    /// Returns the power, unless [`Real::is_special`] is true.
     fn power(self, exponent: Self) -> Self;
-    /// True if the system's library has to compute the power.
+    /// Returns true if the system's library has to compute the power.
     fn is_special(self, exponent: Self) -> bool;
-    /// The power of any numbers.
+    /// Returns the power of any numbers.
     fn library_power(self, exponent: Self) -> Self;
 }
 
-/// Two thirds, and what is left of them in double precision.
+/// Two thirds, and the rounding error in double precision.
 const TWO_THIRDS: [f64; 2] = [2.0 / 3.0, 3.700_743_415_417_188e-17];
-/// Exponents beyond it overflow, or vanish.
+/// Beyond this, the power overflows or underflows.
 const LIMIT: f64 = 800.0;
 
-/// Two numbers whose sum is `ln(x)`, for a positive normal number.
+/// Returns two numbers whose sum is `ln(x)`, for a positive normal number.
 #[inline(always)]
 fn log_parts(x: f64) -> (f64, f64) {
     let (k, m) = split(x);
@@ -42,7 +42,7 @@ fn log_parts(x: f64) -> (f64, f64) {
     fast_sum(sum, first_rest + second_rest + small)
 }
 
-/// The value of a power from that of the modulus: its sign, or that it has none.
+/// Applies the sign to the power of the modulus. Returns NaN if the power is not real.
 #[inline(always)]
 fn signed(x: f64, exponent: f64, value: f64) -> f64 {
     let is_whole = exponent.trunc() == exponent;
@@ -92,7 +92,7 @@ impl Real for f32 {
         let z = s * s;
         let log = (s * z).mul_add(polynomial(&POWER_LOG_SINGLE, z), 2.0 * s);
         let product = y * k.mul_add(std::f64::consts::LN_2, log);
-        // Single precision ends at 2^128 and at 2^-150.
+        // The range of single precision ends at 2^128 and at 2^-150.
         let product = if product > 200.0 { 200.0 } else { product };
         let product = if product < -200.0 { -200.0 } else { product };
         let rounded = product.mul_add(PER_LN_2, ROUND);

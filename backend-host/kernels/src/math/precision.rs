@@ -8,22 +8,22 @@ use crate::number::Number;
 
 /// A type in which elementary functions are computed.
 pub(crate) trait Precision: Number + Real + Default {
-    /// True if all arguments are such that [`Precision::evaluate_ordinary`] may be used, and it
-    /// is another function than [`Precision::evaluate`].
+    /// Returns true if [`Precision::evaluate_ordinary`] may be used for all arguments, and differs from
+    /// [`Precision::evaluate`].
     fn are_ordinary<F: Elementary>(numbers: &[Self]) -> bool;
-    /// The value for ordinary arguments.
+    /// Returns the value for ordinary arguments.
     fn evaluate_ordinary<F: Elementary>(self) -> Self;
-    /// True if the argument is finite and too large for [`Precision::evaluate`].
+    /// Returns true if the argument is finite, but too large for [`Precision::evaluate`].
     fn is_beyond<F: Elementary>(self) -> bool;
-    /// The value.
+    /// Returns the value.
     fn evaluate<F: Elementary>(self) -> Self;
-    /// The system's library's value.
+    /// Returns the value of the system's library.
     fn library<F: Elementary>(self) -> Self;
-    /// The loop of a function of a type of few bits that is computed in this one.
+    /// Returns the loop of a function for a type stored in few bits, if it is computed in this type.
     fn narrow_loop<T: Tabled, F: Elementary>() -> Option<Loop>;
 }
 
-/// True if no number is outside of a range or not a number.
+/// Returns true if all numbers are inside a range. NaN is not.
 #[inline(always)]
 fn are_within<T: Copy + PartialOrd>(numbers: &[T], (first, last): (T, T)) -> bool {
     numbers.iter().fold(true, |all, x| all & (*x >= first) & (*x <= last))
@@ -50,7 +50,7 @@ impl Precision for f64 {
     fn library<F: Elementary>(self) -> f64 {
         F::library(self)
     }
-    /// A table, since the values are to be exact.
+    /// A table, because the values have to be correctly rounded.
     fn narrow_loop<T: Tabled, F: Elementary>() -> Option<Loop> {
         Some(tabled_body::<T, F>)
     }

@@ -1,25 +1,25 @@
 //! Functions of numbers in single precision, with errors below 2 ulp.
 //!
-//! As in `double`, without branches and tables. The arithmetic is that of single precision, but
-//! for sine, cosine and tangent, whose argument reduction needs double precision to be of use
-//! beyond small angles: their errors are little above half an ulp.
+//! As in `double`, the code does without branches and tables. The arithmetic is in single precision, except for
+//! sine, cosine and tangent, whose argument reduction needs double precision to be useful beyond small
+//! angles. Their errors are slightly above half an ulp.
 
 use super::coefficients::*;
 use super::double::{self, HALF_PI};
 use std::f32::consts::{FRAC_PI_2, LOG2_E, LOG10_E, PI};
 
-/// Added and subtracted, it rounds to the nearest whole number, which then is in the low bits.
+/// Adding and subtracting this rounds to the nearest integer, which is then in the low bits.
 const ROUND: f32 = 12_582_912.0;
-/// The first 16 bits of `ln(2)`, so that products with exponents are exact, and what is left.
+/// The first 16 bits of `ln(2)`, so that products with exponents are exact, and the rest.
 const LN_2: [f32; 2] = [0.693_145_75, 1.428_606_8e-6];
-/// The first 12 bits of `log10(2)`, and what is left.
+/// The first 12 bits of `log10(2)`, and the rest.
 const LOG10_2: [f32; 2] = [0.301_025_4, 4.605_039e-6];
-/// What is left of `log2(e)` and of `log10(e)` in single precision.
+/// The rounding errors of `log2(e)` and `log10(e)` in single precision.
 const LOG2_E_REST: f32 = 1.925_963e-8;
 const LOG10_E_REST: f32 = -1.010_305e-8;
 const HALF_PI_REST: f32 = -4.371_139e-8;
 
-/// A polynomial of `x`.
+/// Evaluates a polynomial at `x`.
 #[inline(always)]
 fn polynomial<const N: usize>(coefficients: &[f32; N], x: f32) -> f32 {
     let mut value = coefficients[N - 1];
@@ -29,7 +29,7 @@ fn polynomial<const N: usize>(coefficients: &[f32; N], x: f32) -> f32 {
     value
 }
 
-/// Two powers of two whose product is `2^n`, for `|n| < 252`, from the sum of `n` and [`ROUND`].
+/// Returns two powers of two whose product is `2^n`, for `|n| < 252`, from the sum of `n` and [`ROUND`].
 #[inline(always)]
 fn powers_of_two(rounded: f32) -> (f32, f32) {
     let biased = rounded.to_bits().wrapping_add(512) & 0x3ff;
@@ -38,7 +38,7 @@ fn powers_of_two(rounded: f32) -> (f32, f32) {
     (scale(first), scale(biased - first))
 }
 
-/// `n` and [`ROUND`] and two numbers whose sum is `e^r - 1`, for `x = n ln(2) + r`.
+/// Returns `n` plus [`ROUND`], and two numbers whose sum is `e^r - 1`, for `x = n ln(2) + r`.
 #[inline(always)]
 fn exp_parts(x: f32) -> (f32, f32, f32) {
     let rounded = x.mul_add(LOG2_E, ROUND);
@@ -58,7 +58,7 @@ pub(super) fn exp(x: f32) -> f32 {
     (1.0 + p) * first * second
 }
 
-/// The exponent `k`, and `f` and `ln(1 + f) - f`, for a normal number `x = 2^k (1 + f)`.
+/// Returns the exponent `k`, and `f` and `ln(1 + f) - f`, for a normal number `x = 2^k (1 + f)`.
 #[inline(always)]
 fn log_parts(x: f32) -> (f32, f32, f32) {
     const BIAS: u32 = 256;
@@ -71,7 +71,7 @@ fn log_parts(x: f32) -> (f32, f32, f32) {
     (k, f, f * f * polynomial(&LOG_SINGLE, f))
 }
 
-/// As [`log_parts`], for all positive numbers.
+/// Like [`log_parts`], for all positive numbers.
 #[inline(always)]
 fn all_log_parts(x: f32) -> (f32, f32, f32) {
     let small = x < f32::MIN_POSITIVE;
@@ -79,7 +79,7 @@ fn all_log_parts(x: f32) -> (f32, f32, f32) {
     (if small { k - 24.0 } else { k }, f, tail)
 }
 
-/// What a logarithm is for arguments that are zero, negative, infinite or not a number.
+/// Returns the value of a logarithm, corrected for arguments that are zero, negative, infinite or NaN.
 #[inline(always)]
 fn log_of_special(x: f32, value: f32) -> f32 {
     let special = if x < 0.0 { f32::NAN } else { x };
@@ -111,7 +111,7 @@ macro_rules! logarithms {
                 log_of_special(x, $of_parts(all_log_parts(x)))
             }
 
-            /// Of normal positive numbers.
+            /// For normal positive numbers.
             #[inline(always)]
             pub(super) fn $ordinary(x: f32) -> f32 {
                 $of_parts(log_parts(x))
@@ -126,7 +126,7 @@ logarithms! {
     log10 ordinary_log10 log10_of_parts;
 }
 
-/// The quadrant and the rounding constant, and the angle without it.
+/// Returns the quadrant plus the rounding constant, and the remaining angle.
 #[inline(always)]
 fn reduce(x: f32) -> (f64, f64) {
     let x = f64::from(x);
@@ -181,8 +181,8 @@ pub(super) fn tan(x: f32) -> f32 {
     if x == 0.0 { x } else { value }
 }
 
-/// If the argument is nearer to 1 than to 0, and the inverse sine of it or of the root of half of
-/// what it lacks of 1.
+/// Returns true if the argument is nearer to 1 than to 0. Also returns the inverse sine of the argument, or
+/// of the square root of half its distance from 1.
 #[inline(always)]
 fn arc(x: f32) -> (bool, f32, f32) {
     let size = x.abs();
@@ -223,7 +223,7 @@ pub(super) fn atan(x: f32) -> f32 {
     value.copysign(x)
 }
 
-/// A quarter of `e^x - 1`, for `0 <= x <= 89.5`.
+/// Returns a quarter of `e^x - 1`, for `0 <= x <= 89.5`.
 #[inline(always)]
 fn quarter_of_exp_minus_one(x: f32) -> f32 {
     let (rounded, p, error) = exp_parts(x);
@@ -236,10 +236,10 @@ fn quarter_of_exp_minus_one(x: f32) -> f32 {
 pub(super) fn sinh(x: f32) -> f32 {
     let size = x.abs();
     let quarter = quarter_of_exp_minus_one(if size > 89.5 { 89.5 } else { size });
-    // With q = (e^x - 1) / 4 it is 2 (q + q / (4 q + 1)); of large ones only q counts.
+    // With q = (e^x - 1) / 4, it is 2 (q + q / (4 q + 1)). For large values, only q matters.
     let limited = if quarter > 1e20 { 1e20 } else { quarter };
     let value = 2.0 * (quarter + limited / limited.mul_add(4.0, 1.0));
-    // Taylor's series, as the quotient costs digits.
+    // A Taylor series, because the quotient would lose digits.
     let z = size * size;
     let series = z.mul_add(1.0 / 5040.0, 1.0 / 120.0).mul_add(z, 1.0 / 6.0);
     let value = if size < 0.5 { (size * z).mul_add(series, size) } else { value };
@@ -260,7 +260,7 @@ pub(super) fn cosh(x: f32) -> f32 {
 pub(super) fn tanh(x: f32) -> f32 {
     let size = x.abs();
     let quarter = quarter_of_exp_minus_one(if size > 15.0 { 30.0 } else { 2.0 * size });
-    // With q = (e^2x - 1) / 4 it is q / (q + 1/2), and one step corrects the roundings.
+    // With q = (e^2x - 1) / 4, it is q / (q + 1/2). One step corrects the rounding errors.
     let divisor = quarter + 0.5;
     let missing = (0.5 - divisor) + quarter;
     let inverse = 1.0 / divisor;
@@ -271,9 +271,8 @@ pub(super) fn tanh(x: f32) -> f32 {
     if x.is_nan() { x } else { value.copysign(x) }
 }
 
-/// Two halves of the sum of `2^n` and `2^-n` and of their difference, the former's first, and
-/// `r`, `sinh(r) - r` and `cosh(r) - 1`, for `x = n ln(2) + r` up to 87: what `ordinary` adds up
-/// in double precision.
+/// Returns half of the sum and half of the difference of `2^n` and `2^-n`, and `r`, `sinh(r) - r` and
+/// `cosh(r) - 1`, for `x = n ln(2) + r` up to 87. In double precision, `ordinary` combines these.
 #[inline(always)]
 fn hyperbolic_parts(x: f32) -> (f32, f32, f32, f32, f32) {
     let rounded = x.mul_add(LOG2_E, ROUND);

@@ -1,8 +1,8 @@
-//! Functions of numbers of few bits as tables of all their values, 65,536 for binary16.
+//! Functions of types stored in few bits, as tables of all values: 65,536 for binary16.
 //!
-//! A look-up costs less than any evaluation that is exact. A table is made once as many values
-//! have been computed one by one as it holds, so that programs with little half precision pay
-//! neither for the time nor for the 128 KiB.
+//! A lookup takes less time than any correctly rounded evaluation. A table is created once as many values
+//! have been computed individually as it holds. Programs that rarely use half precision therefore pay neither
+//! the time nor the 128 KiB.
 
 use super::Elementary;
 use crate::bodies::step_single;
@@ -14,14 +14,14 @@ use hal::function::UnaryFunction;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-/// Elements that are looked up between their reading and their writing.
+/// The number of elements that are read before their values are written.
 const GROUP: usize = 8;
 
 /// A type with tables.
 pub(crate) trait Tabled: Float + Narrow {
-    /// How many values it has.
+    /// The number of values of the type.
     const VALUES: usize = 1 << (8 * size_of::<Self>());
-    /// The table of a function.
+    /// Returns the table of a function.
     fn table<F: Elementary>() -> &'static Table<Self>;
 }
 
@@ -42,9 +42,9 @@ for_each!(narrow => tabled []);
 /// The table of one function of one type.
 #[derive(Debug)]
 pub(crate) struct Table<T> {
-    /// The first of the values, which are in the order of the arguments' bits.
+    /// The values, in the order of the arguments' bits, or null.
     values: AtomicPtr<T>,
-    /// Values that were computed without the table.
+    /// The number of values computed without the table.
     computed: AtomicUsize,
 }
 
@@ -53,10 +53,11 @@ impl<T: Tabled> Table<T> {
         Table { values: AtomicPtr::new(ptr::null_mut()), computed: AtomicUsize::new(0) }
     }
 
-    /// The values, if `length` more justify them; `compute` is the function's loop.
+    /// Returns the values, if computing `length` more values justifies the table. `compute` is the function's
+    /// loop.
     ///
-    /// There is no lock, which a fork could leave taken: threads that make the table at the
-    /// same time keep the first.
+    /// This does not use a lock, since a fork could leave it locked. If several threads create the table
+    /// concurrently, the first one is kept.
     fn values(&self, length: usize, compute: Loop) -> Option<&[T]> {
         let mut known = self.values.load(Ordering::Acquire);
         if known.is_null() {
@@ -67,7 +68,7 @@ impl<T: Tabled> Table<T> {
             let arguments: Vec<T> = (0..T::VALUES).map(|bits| T::of_bits(bits as u16)).collect();
             let mut made = arguments.clone().into_boxed_slice();
             let argument = arguments.as_ptr().cast();
-            // SAFETY: as many elements of the type on both sides.
+            // SAFETY: both sides have this number of elements of the type.
             unsafe { compute(made.as_mut_ptr().cast(), &[argument; 4], 0, T::VALUES) };
             let made = Box::into_raw(made);
             let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
@@ -76,18 +77,18 @@ impl<T: Tabled> Table<T> {
                 self.values.compare_exchange(ptr::null_mut(), known, success, failure)
             {
                 known = first;
-                // SAFETY: the box from above, which nobody else has seen.
+                // SAFETY: the box from above, which no other thread has seen.
                 drop(unsafe { Box::from_raw(made) });
             }
         }
-        // SAFETY: so many values, which are neither changed nor freed once they are stored.
+        // SAFETY: this many values, which are never changed or freed once stored.
         Some(unsafe { std::slice::from_raw_parts(known, T::VALUES) })
     }
 
-    /// The body of a loop that uses the table where there is one.
+    /// The body of a loop that uses the table if it exists.
     ///
     /// # Safety
-    /// See [`Loop`]; `compute` must be a loop from elements of the type to such.
+    /// See [`Loop`]; `compute` must be a loop between elements of the type.
     #[inline]
     pub(super) unsafe fn run(
         &self,
@@ -103,12 +104,12 @@ impl<T: Tabled> Table<T> {
             // SAFETY: passed on to the caller.
             _ => return unsafe { compute(value, arguments, repeated, length) },
         };
-        // SAFETY: the table has a value for every pattern of bits.
+        // SAFETY: the table has a value for every bit pattern.
         let look_up = |x: T| unsafe { *table.get_unchecked(usize::from(x.bits())) };
         let whole = length - length % GROUP;
         let (argument, value) = (arguments[0].cast::<T>(), value.cast::<T>());
         for start in (0..whole).step_by(GROUP) {
-            // SAFETY: within the length; the values may lie where the arguments do.
+            // SAFETY: within the length; the values may overwrite the arguments.
             unsafe {
                 let group = argument.add(start).cast::<[T; GROUP]>().read();
                 value.add(start).cast::<[T; GROUP]>().write(group.map(look_up));
@@ -121,7 +122,7 @@ impl<T: Tabled> Table<T> {
     }
 }
 
-/// The loop of a function for processors without fused multiply-add.
+/// The loop of a function on processors without fused multiply-add.
 ///
 /// # Safety
 /// See [`Loop`].

@@ -4,15 +4,15 @@ use super::LANES;
 use random::distribution::{join, open64, unit32, unit64, unit64_of_word};
 use random::{mrg32k3a, sobol, xorwow};
 
-/// The states of a group, at most [`LANES`], in registers or where they lie. Each call draws for the
-/// first `drawn` of them and hands each lane's number on.
+/// The states of a group, at most [`LANES`], in registers or in place. Each method draws for the first
+/// `drawn` states and passes on each lane's number.
 pub(super) trait Group {
-    /// Normal numbers are made in pairs of words.
+    /// True if normal numbers are made from pairs of words.
     const IS_PSEUDO: bool;
 
     fn load(states: &mut [u32]) -> Self;
 
-    /// Draws the bits of one draw, in the upper bits of 64.
+    /// Draws the bits of one draw, in the upper bits of a 64-bit word.
     fn raw(&mut self, drawn: usize, each: impl FnMut(usize, u64));
 
     /// Draws uniform numbers in (0, 1].
@@ -22,7 +22,7 @@ pub(super) trait Group {
     /// Draws uniform numbers in (0, 1).
     fn open(&mut self, drawn: usize, each: impl FnMut(usize, f64));
 
-    /// The same, in their lanes.
+    /// Like `open`, and returns the numbers by lane.
     #[inline(always)]
     fn points(&mut self, drawn: usize) -> [f64; LANES] {
         let mut points = [0.5; LANES];
@@ -30,7 +30,7 @@ pub(super) trait Group {
         points
     }
 
-    /// Draws words of 32 bits.
+    /// Draws 32-bit words.
     #[inline(always)]
     fn words(&mut self, drawn: usize) -> [u32; LANES] {
         let mut words = [0; LANES];
@@ -41,7 +41,7 @@ pub(super) trait Group {
     fn store(self);
 }
 
-/// Returns the words of states of `W` words, `N` of them, lane by lane.
+/// Transposes states of `W` words into `N` arrays with one word per lane.
 #[inline(always)]
 fn gather<const N: usize>(states: &[u32]) -> [[u32; LANES]; N] {
     let mut words = [[0; LANES]; N];
@@ -81,7 +81,7 @@ macro_rules! pseudo {
                     out[lane] = $draw(&mut state);
                     [a[lane], b[lane], c[lane], d[lane], e[lane], f[lane]] = state;
                 };
-                // A fixed number of lanes is compiled to vectors.
+                // With a fixed number of lanes, the loop is vectorised.
                 if drawn == LANES {
                     (0..LANES).for_each(&mut each);
                 } else {
@@ -168,7 +168,7 @@ pseudo!(
     }
 );
 
-/// States of Sobol's sequence of `BITS` bits.
+/// States of Sobol's sequence with `BITS` bits.
 pub(super) struct Points<const BITS: usize>(*mut [u32]);
 
 impl<const BITS: usize> Points<BITS> {

@@ -4,11 +4,11 @@ use super::LANES;
 use super::group::Group;
 use random::distribution::{join, normal_of_point, normal_pair32, normal_pair64};
 
-/// A type that whole numbers are drawn in.
+/// A type of random integers.
 pub(super) trait Whole: Copy {
-    /// Returns the upper bits of 64.
+    /// Converts the upper bits of a 64-bit word.
     fn of_bits(raw: u64) -> Self;
-    /// Returns a whole number that is not negative, the largest value where it is larger.
+    /// Converts a nonnegative integer, which saturates.
     fn of(number: f64) -> Self;
     fn wide(self) -> f64;
 }
@@ -38,16 +38,16 @@ whole! {
     f64 |raw| raw as f64;
 }
 
-/// A type that uniform and normal numbers are drawn in.
+/// A type of uniform and normal random numbers.
 pub(super) trait Real: Whole {
     fn uniform<G: Group>(lanes: &mut G, drawn: usize, places: &mut [Self]);
-    /// Two numbers for each lane of a pseudo-random generator, of which the very last may have no
-    /// place.
+    /// Draws two numbers for each lane of a pseudo-random generator. The very last number may not fit the
+    /// output.
     fn normal<G: Group>(lanes: &mut G, drawn: usize, places: &mut [Self]);
 }
 
-/// Writes pairs, of which the very last may have no place for its second number. All lanes are computed,
-/// for a fixed number is compiled to vectors.
+/// Writes pairs of numbers. The very last number may not fit the output. All lanes are computed, because a
+/// fixed number is vectorised.
 macro_rules! write_pairs {
     ($places:ident, |$lane:ident| $pair:expr) => {{
         let mut pairs = [[0.0; 2]; LANES];
@@ -58,7 +58,7 @@ macro_rules! write_pairs {
     }};
 }
 
-/// Writes the normal numbers of points.
+/// Writes the normal numbers at points.
 #[inline(always)]
 fn write_quantiles<T: Whole>(points: &[f64; LANES], places: &mut [T]) {
     for (place, &point) in places.iter_mut().zip(points) {

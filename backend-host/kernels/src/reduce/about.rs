@@ -1,6 +1,6 @@
-//! Reductions that compare elements with a value of all: their mean, or the least or greatest. They read
-//! the elements twice, first to find those values, which costs less here than what a single pass has to
-//! carry along.
+//! Reductions that compare elements with a value of the whole: the mean, the minimum or the maximum. They
+//! read the elements twice, first to compute that value. This is cheaper here than the additional state that
+//! a single pass would need.
 
 use super::pass;
 use crate::pairwise::Cell;
@@ -13,15 +13,15 @@ use hal::{DType, Error, ErrorKind, Result, Status};
 /// A value for each result of a reduction.
 struct Values {
     operand: Operand,
-    /// What the operand is about.
+    /// The memory of the operand.
     _memory: Vec<Cell>,
 }
 
 impl Values {
-    /// Those that `reduction` makes of the operation's elements.
+    /// Computes the values of `reduction` over the operation's elements.
     ///
     /// # Safety
-    /// As for [`pass`].
+    /// The same as for [`pass`].
     unsafe fn new(
         operation: &Reduce,
         (reduction, compute, epilogue): (Reduction, DType, Epilogue),
@@ -49,7 +49,7 @@ impl Values {
             output: operand.clone(),
             epilogue,
         };
-        // SAFETY: passed on to the caller; the results have memory of their own.
+        // SAFETY: passed on to the caller; the results have separate memory.
         unsafe { pass(&values, None, workers)? };
         Ok(Values { operand, _memory: memory })
     }
@@ -62,7 +62,7 @@ fn no_memory(bytes: usize) -> Error {
     Error::new(ErrorKind::OutOfMemory, status, "reduce", detail)
 }
 
-/// Sums of the squares of deviations from the mean.
+/// Sums the squared deviations from the mean.
 ///
 /// # Safety
 /// See [`hal::operation`].
@@ -75,14 +75,14 @@ pub(super) unsafe fn deviations(
     let reduced = (0..shape.len()).filter(|&axis| stride(&output.strides, axis) == 0);
     let count = reduced.map(|axis| shape[axis]).product::<usize>();
     let mean = (Reduction::Sum, *compute, Epilogue::Quotient(count as f64));
-    // SAFETY: the means are this call's own; the rest is passed on to the caller.
+    // SAFETY: the means belong to this call; the rest is passed on to the caller.
     unsafe {
         let means = Values::new(operation, mean, elements, workers)?;
         pass(operation, Some(&means.operand), workers)
     }
 }
 
-/// Indices of the first of the least or greatest elements.
+/// Finds the indices of the first minimum or maximum.
 ///
 /// # Safety
 /// See [`hal::operation`].

@@ -1,14 +1,14 @@
-//! What becomes of whole values before they are stored.
+//! The last step of a reduction, applied to the values before they are stored.
 
 use crate::copy::pointer;
 use crate::number::Number;
 use hal::operation::Epilogue;
 use hal::{Complex, DType};
 
-/// Replaces `length` packed values of an inexact type, at this address, by what the epilogue makes of them.
+/// Applies the epilogue to `length` packed values of an inexact type at this address.
 ///
 /// # Safety
-/// The values must be there, aligned and of this type, and nobody else may access them.
+/// The values must be at the address, aligned and of this type, and nothing else may access them.
 pub(super) unsafe fn apply(epilogue: Epilogue, dtype: DType, address: usize, length: usize) {
     let by = epilogue.divisor();
     let root = match epilogue {
@@ -35,14 +35,14 @@ pub(super) unsafe fn apply(epilogue: Epilogue, dtype: DType, address: usize, len
                 let by = Complex::new(by, 0.0);
                 replace(address, length, |sum: Complex<f64>| sum.divide(by));
             }
-            // Sums of numbers of 16 bits are those of `Float32`; others have no epilogue.
+            // Sums of 16-bit floats have type `Float32`; other types do not have an epilogue.
             _ => {}
         }
     }
 }
 
 /// # Safety
-/// As for [`apply`].
+/// The same as for [`apply`].
 unsafe fn replace<T: Copy>(address: usize, length: usize, with: impl Fn(T) -> T) {
     // SAFETY: passed on to the caller.
     let values = unsafe { std::slice::from_raw_parts_mut(pointer(address).cast::<T>(), length) };

@@ -1,4 +1,4 @@
-//! The elements of results combined: along lines, or row upon row.
+//! Combines the elements of results, along lines or row by row.
 
 use super::{DECISION, LINE, ROUNDS, Reducer};
 use crate::copy::{Place, pointer};
@@ -40,7 +40,7 @@ impl Reducer<'_> {
     }
 
     /// # Safety
-    /// As for [`Reducer::fold`], for one result.
+    /// The same as for [`Reducer::fold`], for one result.
     unsafe fn fold_line(
         &self,
         folded: &Shape,
@@ -50,7 +50,7 @@ impl Reducer<'_> {
     ) {
         let columns = self.columns.map_or(1, |axis| folded[axis]);
         let direct = self.columns.is_some_and(|axis| self.input.is_direct(axis));
-        // Short lines are packed together even where each could be used in place.
+        // Short lines are packed together even if each could be used in place.
         let lines = direct && (columns >= ROW || self.rows.is_none());
         let capacity = self.input.capacity().min(LINE);
         let longest = if self.decisive.is_some() { DECISION } else { usize::MAX };
@@ -65,7 +65,7 @@ impl Reducer<'_> {
         // SAFETY: enough levels for any number of elements.
         let mut pairwise = unsafe { Pairwise::new(&self.combiner, base, 1, self.size) };
         let mut is_decided = false;
-        // Of positions in their order the first counts.
+        // If positions are visited in order, the first match counts.
         let in_order = self.input.is_position() && count(folded) == columns;
         for_each(&outer, &self.input.strides(), addresses, |start| {
             for row in (0..rows).step_by(tile_rows) {
@@ -90,7 +90,7 @@ impl Reducer<'_> {
                         let length = extent.0 * extent.1;
                         (self.combiner.whole)(pointer(ready.address), length, pointer(part));
                         pairwise.push(part);
-                        // Truth values made by a loop are 0 or 1.
+                        // Truth values computed by a loop are 0 or 1.
                         let first = pointer(part).read();
                         is_decided = self.decisive == Some(first);
                     }
@@ -102,7 +102,7 @@ impl Reducer<'_> {
     }
 
     /// # Safety
-    /// As for [`Reducer::fold`].
+    /// The same as for [`Reducer::fold`].
     unsafe fn fold_rows(
         &self,
         folded: &Shape,

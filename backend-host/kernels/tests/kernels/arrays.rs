@@ -1,9 +1,9 @@
-//! Arrays with any strides, filled with values that are the same in every run.
+//! Arrays with any strides, filled with reproducible values.
 
 use hal::operation::{Operand, Shape, Strides};
 use hal::{DType, Scalar};
 
-/// The element at an address.
+/// Returns the element at an address.
 pub(super) fn read(address: u64, dtype: DType) -> Scalar {
     let pointer = std::ptr::with_exposed_provenance::<u8>(address as usize);
     // SAFETY: the tests read elements of arrays that are alive.
@@ -37,7 +37,7 @@ pub(super) struct Array {
 }
 
 impl Array {
-    /// An array of zeros.
+    /// Creates an array of zeros.
     pub(super) fn zeros(dtype: DType, shape: &[usize], order: Order) -> Array {
         let size = dtype.size() as isize;
         let gap = if order == Order::Backwards { 2 } else { 1 };
@@ -65,7 +65,7 @@ impl Array {
         Array { memory, dtype, first, strides }
     }
 
-    /// An array of values that depend on `seed`.
+    /// Creates an array of values that depend on `seed`.
     pub(super) fn random(dtype: DType, shape: &[usize], order: Order, seed: u64) -> Array {
         let mut array = Array::zeros(dtype, shape, order);
         let base = array.memory.as_mut_ptr().cast::<u8>();
@@ -85,7 +85,7 @@ impl Array {
         array
     }
 
-    /// A one-dimensional array of values.
+    /// Creates a one-dimensional array of values.
     pub(super) fn of(values: &[Scalar]) -> Array {
         let mut array = Array::zeros(values[0].dtype(), &[values.len()], Order::Rows);
         let size = array.dtype.size();
@@ -99,21 +99,20 @@ impl Array {
         array
     }
 
-    /// The array as an operand.
+    /// Returns the array as an operand.
     pub(super) fn operand(&mut self) -> Operand {
         let base = self.memory.as_mut_ptr().expose_provenance();
         let address = (base + self.first) as u64;
         Operand { address, dtype: self.dtype, strides: self.strides.clone() }
     }
 
-    /// The bytes of the memory.
+    /// Returns the words of the memory.
     pub(super) fn words(&self) -> &[u64] {
         &self.memory
     }
 }
 
-/// Small numbers, among them zeros and negative ones; infinite ones and not-a-numbers are
-/// tested apart.
+/// Returns small numbers, including zeros and negative ones. Infinities and NaN are tested separately.
 pub(super) fn random(dtype: DType, state: &mut u64) -> Scalar {
     let mut next = || {
         *state =
@@ -129,13 +128,13 @@ pub(super) fn random(dtype: DType, state: &mut u64) -> Scalar {
         let value = hal::Complex::new(real(), real());
         return Scalar::new(value).cast(dtype).expect("cast");
     }
-    // Mostly small, sometimes anything.
+    // Mostly small, sometimes any number.
     let value =
         if next() % 4 == 0 { (next() << 32 | next()) as i64 } else { next() as i64 % 9 - 4 };
     Scalar::new(value).cast(dtype).expect("cast")
 }
 
-/// Every index of a shape.
+/// Returns every index of a shape.
 pub(super) fn indices(shape: &[usize]) -> Vec<Shape> {
     let mut all = vec![Shape::new()];
     for &length in shape {
@@ -153,7 +152,7 @@ pub(super) fn indices(shape: &[usize]) -> Vec<Shape> {
     all
 }
 
-/// The address of an element.
+/// Returns the address of an element.
 pub(super) fn at(operand: &Operand, index: &[usize]) -> u64 {
     let offset: isize =
         index.iter().zip(&operand.strides).map(|(&index, stride)| index as isize * stride).sum();

@@ -1,12 +1,11 @@
-//! bfloat16 in all its 65,536 values, bit by bit.
+//! Tests all 65,536 values of bfloat16, bit by bit.
 
 use super::run;
 use hal::function::{BinaryFunction, Function, UnaryFunction};
 use hal::operation::{Elementwise, Input, Operand};
 use hal::{DType, Element, bf16, f16};
 
-/// Returns the values of a function of arrays, computed in the type of the first one unless it is a
-/// copy.
+/// Returns the values of a function of arrays, computed in the type of the first one unless it is a copy.
 fn values<T: Element, R: Element>(
     function: Function,
     compute: DType,
@@ -38,7 +37,7 @@ fn every() -> Vec<bf16> {
     (0..=u16::MAX).map(bf16::from_bits).collect()
 }
 
-/// The value of a bit pattern: one sign, eight bits of exponent, seven of fraction.
+/// Returns the value of a bit pattern: one sign bit, eight exponent bits, seven fraction bits.
 fn value(bits: u16) -> f64 {
     let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
     let (exponent, fraction) = (i32::from(bits >> 7 & 0xff), f64::from(bits & 0x7f));
@@ -50,8 +49,8 @@ fn value(bits: u16) -> f64 {
     }
 }
 
-/// The bits of the number nearest to one, the even one of two that are as near: found by search,
-/// since numbers of one sign are in the order of their bits.
+/// Returns the bits of the nearest number, ties to even. They are found by binary search, since numbers with
+/// the same sign are ordered by their bits.
 fn nearest(number: f64) -> u16 {
     if number.is_nan() {
         return 0x7fc0;
@@ -92,7 +91,7 @@ fn every_value_widens_exactly() {
 
 #[test]
 fn single_precision_rounds_to_the_nearest() {
-    // Between each two numbers: both ends, the middle, and the neighbours of these.
+    // Between two consecutive numbers: both ends, the midpoint, and their neighbours.
     let nudges = [0u32, 1, 0x7fff, 0x8000, 0x8001, 0xffff];
     let numbers: Vec<f32> = (0..=u16::MAX)
         .flat_map(|bits| nudges.map(|nudge| f32::from_bits(u32::from(bits) << 16 | nudge)))
@@ -102,7 +101,7 @@ fn single_precision_rounds_to_the_nearest() {
         assert_same(got, nearest(x.into()), format_args!("{x:e}"));
         assert_eq!(got.is_sign_negative(), x.is_sign_negative());
     }
-    // Double precision becomes single first.
+    // Double precision is first converted to single precision.
     let doubles: Vec<f64> = numbers.iter().map(|&x| f64::from(x)).collect();
     let narrow_double: Vec<bf16> = cast(&doubles);
     assert!(narrow.iter().zip(&narrow_double).all(|(x, y)| x.to_bits() == y.to_bits()));
@@ -151,8 +150,8 @@ fn arithmetic_is_rounded_once() {
     for other in [0x0001, 0x3f80, 0x3fc1, 0xc0a3, 0x7f7f, 0x8080, 0xff80, 0x7fc0] {
         let y = vec![bf16::from_bits(other); x.len()];
         let b = value(other);
-        // Double precision holds sums to the last bit that matters, products exactly, and
-        // quotients closely enough.
+        // Double precision represents sums to the last relevant bit, products exactly, and quotients closely
+        // enough.
         for (function, expected) in ARITHMETIC {
             let got: Vec<bf16> = values(Function::Binary(function), DType::BFloat16, &[&x, &y]);
             for (bits, got) in (0..=u16::MAX).zip(got) {
@@ -214,8 +213,8 @@ fn elementary_functions_are_those_of_single_precision_rounded() {
         let got: Vec<bf16> = values(Function::Unary(function), DType::BFloat16, &[&x]);
         for (bits, got) in (0..=u16::MAX).zip(got) {
             let expected = nearest(reference(value(bits)));
-            // An error of two units in the last place of single precision moves a value across a
-            // middle of two numbers at most.
+            // An error of two units in the last place of single precision moves a value across at most one
+            // midpoint between two numbers.
             let near = got.to_bits().abs_diff(expected) <= 1;
             let exact = bf16::from_bits(expected);
             assert!(

@@ -1,11 +1,11 @@
-//! Loops over blocks of elements, for every number of elements around one and for every arrangement of
-//! arguments, against the same loops called for one element at a time.
+//! Compares loops over blocks, for every number of elements around a block and every arrangement of
+//! arguments, with the same loops called for one element at a time.
 
 use gpuarray_host_kernels::loops::kernel;
 use hal::function::{BinaryFunction, Function, UnaryFunction};
 use hal::{DType, Scalar};
 
-/// Room for elements, and for some behind them.
+/// Memory for elements, and for some beyond them.
 #[derive(Clone, PartialEq, Debug)]
 #[repr(C, align(64))]
 struct Memory([u8; 8192]);
@@ -16,7 +16,7 @@ impl Memory {
     }
 }
 
-/// Small numbers of a type, no two neighbours alike.
+/// Returns small numbers of a type. Neighbours differ.
 fn numbers(dtype: DType, length: usize, first: usize) -> Memory {
     let mut memory = Memory([0xa5; 8192]);
     let places = memory.0.chunks_exact_mut(dtype.size()).take(length);
@@ -27,10 +27,11 @@ fn numbers(dtype: DType, length: usize, first: usize) -> Memory {
     memory
 }
 
-/// The lengths that are computed as no block, as one, and as some with and without a rest.
+/// Lengths that are computed without blocks, as one block, and as several blocks with and without a rest.
 const LENGTHS: [usize; 12] = [1, 15, 16, 17, 31, 32, 33, 64, 127, 128, 300, 384];
 
-/// Compares all arrangements of the arguments of a function; `same` are those that are the value's elements.
+/// Compares all arrangements of the arguments of a function. `same` are the arguments that the value
+/// overwrites.
 fn check(function: Function, dtype: DType) {
     let run = kernel(function, dtype).expect("a loop").run;
     let (result, arity) = (function.result(dtype), function.arity());

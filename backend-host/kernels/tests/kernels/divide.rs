@@ -1,11 +1,11 @@
-//! Division of integers against arithmetic in 128 bits: every pair of bytes, and pairs around
-//! the powers of two of the wider types, elements and single numbers on either side.
+//! Compares integer division with 128-bit arithmetic: every pair of bytes, and pairs around the powers of two
+//! for wider types, with arrays and single numbers on either side.
 
 use gpuarray_host_kernels::loops::integer_division;
 use hal::function::BinaryFunction;
 use hal::{DType, Element};
 
-/// Rounded down; zero for a divisor of zero.
+/// Returns quotient and remainder, rounded down; zero for a divisor of zero.
 fn expected(x: i128, y: i128) -> (i128, i128) {
     if y == 0 {
         return (0, 0);
@@ -20,12 +20,12 @@ fn run<T: Element + Default>(function: BinaryFunction, x: &[T], y: &[T]) -> Vec<
     let repeated = u32::from(x.len() < length) | u32::from(y.len() < length) << 1;
     let (x, y) = (x.as_ptr().cast(), y.as_ptr().cast());
     let kernel = integer_division(function, T::DTYPE).expect("a loop");
-    // SAFETY: as many elements as the loop is told, the value apart from the arguments.
+    // SAFETY: the loop is given this many elements, and the value does not overlap the arguments.
     unsafe { kernel.run.call(value.as_mut_ptr().cast(), &[x, y, x, x], repeated, length) };
     value
 }
 
-/// The quotient or the remainder of both.
+/// Selects the quotient or the remainder.
 type Part = fn((i128, i128)) -> i128;
 
 fn check<T>(x: &[T], y: &[T], wrap: fn(i128) -> T)

@@ -1,4 +1,4 @@
-//! Values at the edges of the types, where the answers are numpy's.
+//! Values at the edges of the types, compared with numpy's results.
 
 use super::arrays::{Array, Order, read};
 use super::run;
@@ -38,7 +38,7 @@ fn unary<T: Element>(function: UnaryFunction, x: &[T]) -> Vec<T> {
     values(Function::Unary(function), &[x])
 }
 
-/// Bit by bit, with every not-a-number the same.
+/// Compares bit by bit; all NaNs are equal.
 fn assert_same(got: &[f64], expected: &[f64]) {
     let bits = |values: &[f64]| -> Vec<u64> {
         values.iter().map(|v| if v.is_nan() { f64::NAN } else { *v }.to_bits()).collect()
@@ -108,7 +108,7 @@ fn half_precision_conversions_are_those_of_ieee_754() {
         let wide = value.widen();
         assert!(wide.to_bits() == value.to_f32().to_bits() || value.is_nan(), "{bits:#x}");
         assert_eq!(wide.is_nan(), value.is_nan());
-        // Between two values too, where rounding decides.
+        // Also between two values, where rounding decides.
         for nudge in [0, 1, 0xfff, 0x1000, 0x1001, 0x1fff] {
             let single = f32::from_bits(wide.to_bits() | nudge);
             let expected = f16::from_f32(single);

@@ -24,7 +24,7 @@ fn operation(
     })
 }
 
-/// All functions with the types that numpy's rules give for arguments of `dtype`.
+/// Returns all functions, with the types that numpy's rules give for arguments of `dtype`.
 fn functions(dtype: DType) -> Vec<(Function, DType)> {
     let unary = UnaryFunction::ALL.iter().filter_map(|function| {
         let signature = function.signature(dtype).ok()?;
@@ -54,7 +54,7 @@ fn every_function_of_every_dtype() {
             let mut output = Array::zeros(function.result(compute), &shape, Order::Rows);
             let array = operation(function, compute, &shape, &mut inputs, &mut output);
             check(&array);
-            // Each argument once as a scalar, and all of them.
+            // Each argument as a scalar, and all of them.
             let Description::Elementwise(array) = array else { unreachable!() };
             let mut state = 11;
             for scalars in 1..1 << function.arity() {
@@ -77,7 +77,7 @@ fn every_cast() {
             for compute in [from, to, DType::Float32] {
                 let mut input = [Array::random(from, &[9, 5], Order::Columns, 3)];
                 if to.kind() != from.kind() && from.is_inexact() {
-                    // What does not fit is not defined; the values are small.
+                    // Values out of range are undefined, so the values are small.
                     input = [Array::random(from, &[9, 5], Order::Rows, 4)];
                 }
                 let mut output = Array::zeros(to, &[9, 5], Order::Rows);

@@ -1,8 +1,8 @@
-//! Fractions and exponents of numbers, and scaling by powers of two.
+//! Tests fractions and exponents of numbers, and scaling by powers of two.
 
 use gpuarray_host_kernels::loops::Parts;
 
-/// Exactly, by doubling and halving.
+/// Computes the exact result by doubling and halving.
 fn expected(value: f64) -> (f64, f64) {
     if value == 0.0 || !value.is_finite() {
         return (value, 0.0);

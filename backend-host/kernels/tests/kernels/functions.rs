@@ -1,6 +1,6 @@
-//! Errors of the elementary functions, against the system's library in double precision.
+//! Errors of the elementary functions, compared with the system's library in double precision.
 //!
-//! Double precision has a reference of its own in `tests/python/array/test_accuracy.py`.
+//! Double precision has a separate reference in `tests/python/array/test_accuracy.py`.
 
 use gpuarray_host_kernels::loops::{conversion, kernel};
 use hal::function::{Function, UnaryFunction};
@@ -24,23 +24,23 @@ const FUNCTIONS: [(UnaryFunction, Reference); 13] = [
     (UnaryFunction::Tanh, f64::tanh),
 ];
 
-/// The bound on errors in single precision, in units in the last place.
+/// The error bound in single precision, in units in the last place.
 const SINGLE_BOUND: f64 = 2.0;
 
 fn values<T: Copy>(function: UnaryFunction, dtype: DType, arguments: &[T]) -> Vec<T> {
     let kernel = kernel(Function::Unary(function), dtype).expect("a kernel");
     let mut values = arguments.to_vec();
     let argument = arguments.as_ptr().cast();
-    // SAFETY: as many elements of the dtype on both sides.
+    // SAFETY: both sides have this many elements of the dtype.
     unsafe { kernel.run.call(values.as_mut_ptr().cast(), &[argument; 4], 0, arguments.len()) };
     values
 }
 
-/// The nearest number of half precision; `f16::from_f64` may round by way of single precision.
+/// Returns the nearest half-precision number. `f16::from_f64` may round through single precision.
 pub(super) fn nearest(value: f64) -> f16 {
     let guess = f16::from_f64(value);
     if guess == f16::ZERO {
-        // Above half of the least number it is that one.
+        // Above half of the smallest number, it is the smallest number.
         let above = value.abs() > 2f64.powi(-25);
         return f16::from_bits(guess.to_bits() | u16::from(above));
     }
@@ -62,7 +62,7 @@ pub(super) fn nearest(value: f64) -> f16 {
 fn half_precision_is_rounded_exactly() {
     let all: Vec<f16> = (0..=u16::MAX).map(f16::from_bits).collect();
     for (function, reference) in FUNCTIONS {
-        // First computed one by one, then looked up.
+        // First computed individually, then looked up.
         let parts = all.chunks(1000).flat_map(|part| values(function, DType::Float16, part));
         let computed: Vec<f16> = parts.collect();
         let looked_up = values(function, DType::Float16, &all);
@@ -99,7 +99,7 @@ fn casts_to_half_precision_round_once() {
     }
 }
 
-/// The error in units in the last place; NaN where special values differ.
+/// Returns the error in units in the last place, or NaN if special values differ.
 pub(super) fn error(got: f32, expected: f64) -> f64 {
     let rounded = expected as f32;
     if got.is_nan() || rounded.is_nan() || got.is_infinite() || rounded.is_infinite() {
@@ -146,8 +146,8 @@ fn single_precision_in_steps() {
     check_single(8191);
 }
 
-/// `cargo test --release -p gpuarray-backend-host every_single -- --ignored --nocapture` prints
-/// the largest errors; about half an hour of one core's time.
+/// `cargo test --release -p gpuarray-backend-host every_single -- --ignored --nocapture` prints the largest
+/// errors, in about half an hour on one core.
 #[test]
 #[ignore = "all 2^32 numbers take half an hour of one core's time"]
 fn every_single_precision_number() {

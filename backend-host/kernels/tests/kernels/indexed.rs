@@ -1,4 +1,4 @@
-//! Gathers, scatters, reductions of picked elements, and sequences.
+//! Gathers, scatters, reductions of selected elements, and sequences.
 
 use super::arrays::{Array, Order, random};
 use super::{check, run};
@@ -8,7 +8,7 @@ use hal::operation::{
 };
 use hal::{DType, Scalar};
 
-/// Indices of an axis of 7 elements, some of them outside.
+/// Returns indices of an axis with 7 elements, some of them out of bounds.
 fn indices(dtype: DType) -> Array {
     let values = [0i64, 6, -1, -7, -8, 7, 100, 3, -100, 2];
     let values = values.map(|value| Scalar::new(value).cast(dtype).expect("cast"));
@@ -45,7 +45,7 @@ fn gathers_read_zero_outside() {
     }
 }
 
-/// Rows of a matrix, picked by indices: as `take` along either axis.
+/// Rows of a matrix selected by indices, like `take` along either axis.
 fn rows(source: &mut Array, indices: &mut Array, axis: usize) -> (Shape, Indexed) {
     let mut base = source.operand();
     let mut picked = indices.operand();

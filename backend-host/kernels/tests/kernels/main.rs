@@ -1,4 +1,4 @@
-//! The kernels against a naive interpreter of operations.
+//! Compares the kernels with a naive interpreter of operations.
 
 mod arrays;
 mod bfloat16;
@@ -34,7 +34,7 @@ fn run(operation: &Description) {
     unsafe { execute(&sealed(operation), &|| None) }.expect("execute");
 }
 
-/// Executes an operation with some threads.
+/// Executes an operation with several threads.
 fn run_with(operation: &Description, pool: &Arc<ThreadPool>) {
     // SAFETY: the tests make operations on arrays that are alive.
     unsafe { execute(&sealed(operation), &|| Some(pool.clone())) }.expect("execute");
@@ -54,7 +54,7 @@ fn check(operation: &Description) {
     }
 }
 
-/// True if values are equal, or inexact ones nearly so.
+/// Returns true if values are equal, or inexact values are close.
 fn close(got: &Scalar, expected: &Scalar) -> bool {
     let tolerance = match expected.dtype().real() {
         DType::Float16 => 2e-3,

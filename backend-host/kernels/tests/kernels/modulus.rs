@@ -1,4 +1,4 @@
-//! The modulus of complex numbers against exact ones and the system's library.
+//! Compares the modulus of complex numbers with exact values and the system's library.
 
 use gpuarray_host_kernels::loops::kernel;
 use hal::function::{Function, UnaryFunction};
@@ -13,7 +13,7 @@ fn modulus<T: Element, R: Element + Default>(numbers: &[T]) -> Vec<R> {
     values
 }
 
-/// Parts of every size, and those without one.
+/// Returns parts of every magnitude, and special values.
 fn parts() -> Vec<f64> {
     let powers = (-1074..1024).step_by(3).map(|exponent| 2f64.powi(exponent) * 1.37);
     let special = [0.0, 1.0, 5e-324, f64::MAX, f64::MIN_POSITIVE, f64::INFINITY, f64::NAN];
@@ -23,7 +23,7 @@ fn parts() -> Vec<f64> {
 #[test]
 fn lengths_of_right_triangles_are_exact_at_every_scale() {
     for (x, y, length) in [(3.0, 4.0, 5.0), (12.0, 5.0, 13.0), (20.0, 99.0, 101.0)] {
-        // Every length around those of the vectors, and every power of two.
+        // Every length around the vector lengths, and every power of two.
         for count in (1..70).chain([1000]) {
             let scale = |index: usize| 2f64.powi((index * 31 % 2000) as i32 - 1000);
             let numbers: Vec<_> =

@@ -1,4 +1,4 @@
-//! An interpreter of operations, one element at a time, straight from their definition.
+//! An interpreter of operations that computes one element at a time, directly from the definitions.
 
 use super::arrays::{at, indices, read};
 use super::scalar::apply;
@@ -10,7 +10,7 @@ use hal::operation::{
 use hal::{DType, Scalar};
 use std::collections::BTreeMap;
 
-/// The values that an operation stores, by address.
+/// Returns the values that an operation stores, by address.
 pub(super) fn values(operation: &Description) -> BTreeMap<u64, Scalar> {
     match operation {
         Description::Elementwise(operation) => elementwise(operation),
@@ -119,7 +119,7 @@ fn reduce(operation: &Reduce) -> BTreeMap<u64, Scalar> {
         Mapped::Position(elements) => return positions(operation, elements),
         Mapped::Identity(_) | Mapped::Product(..) | Mapped::Indexed(_) => {}
     }
-    // Sums of numbers of 16 bits are made in a wider type.
+    // Sums of 16-bit floats are computed in a wider type.
     let inner = if compute.working() == *compute { *compute } else { DType::Float64 };
     let mut values = BTreeMap::<u64, Scalar>::new();
     for index in indices(shape) {
@@ -188,7 +188,7 @@ fn positions(operation: &Reduce, elements: &Operand) -> BTreeMap<u64, Scalar> {
         apply(Function::Binary(BinaryFunction::Equal), dtype, &[*x, *y]).is_true()
     };
     let mut first = BTreeMap::<u64, (Scalar, i64)>::new();
-    // In the order of the indices, so that the reduced axis is walked forwards.
+    // In index order, so that the reduced axis is traversed forwards.
     for index in indices(shape) {
         let value = read(at(elements, &index), dtype);
         let reduced = (0..shape.len()).filter(|&axis| output.strides[axis] == 0);
@@ -225,7 +225,7 @@ fn scan(operation: &Scan) -> BTreeMap<u64, Scalar> {
 
 fn product(operation: &MatrixProduct) -> BTreeMap<u64, Scalar> {
     let MatrixProduct { compute, batch, rows, terms, columns, left, right, output } = operation;
-    // Sums of numbers of 16 bits are made in a wider type.
+    // Sums of 16-bit floats are computed in a wider type.
     let inner = if compute.working() == *compute { *compute } else { DType::Float64 };
     let shape: Vec<usize> = batch.iter().chain([rows, columns]).copied().collect();
     let multiply = Function::Binary(BinaryFunction::Multiply);

@@ -1,7 +1,7 @@
-//! Powers of integers against repeated multiplication that wraps, and of numbers with fractions
-//! against the system's library in double precision.
+//! Compares powers of integers with repeated wrapping multiplication, and powers of floating-point numbers
+//! with the system's library in double precision.
 //!
-//! Double precision has a reference of its own in `tests/python/array/test_accuracy.py`.
+//! Double precision has a separate reference in `tests/python/array/test_accuracy.py`.
 
 use super::functions::{error, nearest};
 use gpuarray_host_kernels::loops::kernel;
@@ -14,7 +14,7 @@ fn run<T: Element + Default>(x: &[T], exponent: &[T]) -> Vec<T> {
     let (x_start, exponents) = (x.as_ptr().cast(), exponent.as_ptr().cast());
     let kernel = kernel(Function::Binary(BinaryFunction::Power), T::DTYPE).expect("a loop");
     let arguments = [x_start, exponents, x_start, x_start];
-    // SAFETY: as many elements as the loop is told, the value apart from the arguments.
+    // SAFETY: the loop is given this many elements, and the value does not overlap the arguments.
     unsafe { kernel.run.call(value.as_mut_ptr().cast(), &arguments, repeated, x.len()) };
     value
 }
@@ -60,7 +60,7 @@ fn negative_exponents_are_those_of_one_and_minus_one() {
     assert_eq!(run::<i32>(&x, &[-2]), [0, 1, 1, 0, 0]);
 }
 
-/// Numbers of every size and sign, and special ones.
+/// Returns numbers of every magnitude and sign, and special ones.
 fn singles() -> Vec<f32> {
     let patterns = (0..=u32::MAX).step_by(9_999_991).map(f32::from_bits);
     let special = [0.0, -0.0, f32::INFINITY, -f32::INFINITY, f32::NAN, f32::MIN_POSITIVE, 1e-45];

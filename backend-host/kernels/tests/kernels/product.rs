@@ -1,4 +1,4 @@
-//! Products of matrices of every dtype, layout and size, alone and by several threads.
+//! Matrix products of every dtype, layout and size, with one and several threads.
 
 use super::arrays::{Array, Order};
 use super::{check, pool, run, run_with};

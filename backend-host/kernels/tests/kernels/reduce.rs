@@ -6,7 +6,7 @@ use hal::function::Reduction;
 use hal::operation::{Description, Epilogue, Mapped, Operand, Reduce, Scan, Shape};
 use hal::{DType, Scalar};
 
-/// The output of a reduction over the axes whose bits are set.
+/// Returns the output of a reduction over the axes whose bits are set.
 fn reduced(dtype: DType, shape: &[usize], axes: usize) -> (Array, Operand) {
     let kept: Vec<usize> =
         (0..shape.len()).map(|axis| if axes >> axis & 1 == 1 { 1 } else { shape[axis] }).collect();
@@ -43,7 +43,7 @@ fn every_reduction_of_every_dtype() {
                 let mut input = Array::random(dtype, &[length], Order::Rows, 3);
                 let (_output, operand) = reduced(reduction.result(dtype), &[length], 1);
                 let input = Mapped::Identity(input.operand());
-                // A product of many numbers leaves the range of the small types.
+                // Long products leave the range of the small types.
                 if reduction != Reduction::Product || length <= 3 || !dtype.is_inexact() {
                     check(&reduce(reduction, dtype, &[length], input, operand));
                 }

@@ -1,5 +1,5 @@
-//! Functions of single values, written for clarity: integers as 128-bit ones that wrap at
-//! the end, the rest as complex numbers of double precision.
+//! Functions of single values, written for clarity: integers as 128-bit integers that wrap at the end, other
+//! types as double-precision complex numbers.
 
 use hal::function::{BinaryFunction, Function, UnaryFunction};
 use hal::{Complex, DType, Kind, Scalar};
@@ -32,7 +32,7 @@ fn real(value: f64) -> C {
     Complex::new(value, 0.0)
 }
 
-/// The value of a function of arguments of the computing type.
+/// Returns the value of a function of arguments in the computing type.
 pub(super) fn apply(function: Function, compute: DType, arguments: &[Scalar]) -> Scalar {
     let result = function.result(compute);
     let exact = matches!(compute.kind(), Kind::Bool | Kind::Signed | Kind::Unsigned);
@@ -91,8 +91,8 @@ fn unary_integer(function: UnaryFunction, compute: DType, x: i128) -> i128 {
     }
 }
 
-/// The number a little above and to the right, so that formulas that ignore the sign of zero
-/// come out on the side of a branch cut on which positive zeros are.
+/// Moves a number slightly up and to the right. Formulas that ignore the sign of zero then give the result on
+/// the side of a branch cut where positive zeros are.
 fn off_cut(z: C) -> C {
     let away = |part: f64| if part == 0.0 { 1e-30 } else { part };
     Complex::new(away(z.re), away(z.im))
@@ -173,7 +173,7 @@ fn unary(function: UnaryFunction, is_complex: bool, z: C) -> C {
     }
 }
 
-/// One less the error function: by its Taylor series near zero, else by the continued fraction
+/// One minus the error function: by its Taylor series near zero, otherwise by the continued fraction
 /// (Abramowitz and Stegun, 7.1.5 and 7.1.14).
 fn complementary_error(x: f64) -> f64 {
     if x.abs() < 2.0 {
@@ -190,8 +190,8 @@ fn complementary_error(x: f64) -> f64 {
     if x < 0.0 { 2.0 - value } else { value }
 }
 
-/// The gamma function by Lanczos' approximation with g = 7 and nine terms, and by the reflection
-/// formula below one half.
+/// The gamma function by the Lanczos approximation with g = 7 and nine terms, and by the reflection formula
+/// below one half.
 fn lanczos(x: f64) -> f64 {
     use std::f64::consts::PI;
     const TERMS: [f64; 9] = [
@@ -221,7 +221,7 @@ fn lanczos(x: f64) -> f64 {
     (2.0 * PI).sqrt() * t.powf(x + 0.5) * (-t).exp() * sum
 }
 
-/// The logarithm of the gamma function's absolute value, for large numbers by Stirling's series.
+/// The logarithm of the absolute value of the gamma function. For large numbers it uses Stirling's series.
 fn log_gamma(x: f64) -> f64 {
     if x <= 0.0 && x.fract() == 0.0 {
         return f64::INFINITY;
@@ -296,7 +296,7 @@ fn binary_integer(function: BinaryFunction, compute: DType, x: i128, y: i128) ->
         BitwiseAnd => x & y,
         BitwiseOr => x | y,
         BitwiseXor => x ^ y,
-        // Beyond the number of bits nothing of the value is left but its sign.
+        // Beyond the number of bits, only the sign of the value is left.
         LeftShift if (0..bits).contains(&y) => x << y,
         LeftShift => 0,
         RightShift if (0..bits).contains(&y) => x >> y,
@@ -359,8 +359,7 @@ fn binary(function: BinaryFunction, is_complex: bool, x: C, y: C) -> C {
         Heaviside => real(if a > 0.0 { 1.0 } else { 0.0 }),
         LogAddExp => real((a.exp() + b.exp()).ln()),
         LogAddExp2 => real((a.exp2() + b.exp2()).log2()),
-        // One unit in the last place more or less is within what the comparison forgives; the
-        // bits are checked in `functions`.
+        // The comparison tolerates a difference of one unit in the last place; `functions` tests the bits.
         NextAfter => x,
         LogicalXor => truth((x != zero) != (y != zero)),
         LogicalAnd => truth(x != zero && y != zero),

@@ -1,5 +1,4 @@
-//! Sorts of long rows, which several threads merge, against a stable sort by another order of the same
-//! meaning.
+//! Compares sorts of long rows, which several threads merge, with a stable sort by an equivalent order.
 
 use super::{pool, run_with};
 use hal::operation::{Operand, Sort};
@@ -17,7 +16,7 @@ impl Random {
         (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 20) % bound
     }
 
-    /// One of a few numbers, so that many are equal, and sometimes one that is special.
+    /// Returns one of a few numbers, so that many are equal, and sometimes a special one.
     fn number(&mut self, few: u64) -> f64 {
         match self.below(50) {
             0 => f64::NAN,
@@ -29,7 +28,7 @@ impl Random {
     }
 }
 
-/// The order of real numbers: what is not a number is last, and zeros are equal.
+/// The order of real numbers: NaN is last, and zeros are equal.
 fn order(x: f64, y: f64) -> Ordering {
     match (x.is_nan(), y.is_nan()) {
         (false, false) => (x + 0.0).total_cmp(&(y + 0.0)),
@@ -46,7 +45,7 @@ fn operand<T: Element>(elements: &mut [T], length: usize) -> Operand {
     }
 }
 
-/// Sorts rows, and the indices of rows, by `threads` threads, and compares with a stable sort.
+/// Sorts rows, and the indices of rows, with `threads` threads, and compares the result with a stable sort.
 fn check<T: Element>(
     keys: &[T],
     length: usize,
