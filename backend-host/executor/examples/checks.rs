@@ -1,4 +1,5 @@
-//! Times kernels with each kind of checks against the same without any, on one thread. Best of some runs.
+//! Times kernels with each kind of check against the same kernels without checks, on one thread. Prints the
+//! best of several runs.
 //!
 //! `cargo run --release -p gpuarray-host-executor --example checks`
 
@@ -46,7 +47,7 @@ __global__ void shuffles(const float *x, float *y, int n) {
 const BLOCKS: u32 = 1024;
 const THREADS: u32 = 256;
 
-/// The arrays, as checks ask for them.
+/// The arrays that the checks look up.
 struct Arrays([Range<usize>; 2]);
 
 impl Memory for Arrays {
@@ -71,7 +72,7 @@ fn best(mut call: impl FnMut()) -> Duration {
 fn kernel(checked: bool, name: &str) -> Result<Kernel, Box<dyn Error>> {
     let compiler = Compiler::find(Language { checked, ..Language::default() })?;
     let source = Source { text: TEXT, name: "checks.cu", ..Source::default() };
-    // SAFETY: the text is this program's.
+    // SAFETY: the text belongs to this program.
     let library = unsafe { Library::load(&compiler.compile(&source)?.library)? };
     Ok(Kernel::find(&library, name).ok_or("no such kernel")?)
 }
@@ -107,7 +108,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let shape = Shape { grid: [BLOCKS, 1, 1], block: [THREADS, 1, 1], cooperative: false };
     for name in ["axpy", "sum", "histogram", "shuffles"] {
         let plain = kernel(false, name)?;
-        // SAFETY: all kernels have these parameters, and stay inside of the arrays.
+        // SAFETY: all kernels have these parameters, and stay inside the arrays.
         let run = || unsafe { plain.launch(&shape, &Schedule::default(), &arguments, &|| None) };
         let plain_time = best(|| run().unwrap_or_else(|error| panic!("{error}")));
         write!(out, "{name:10} {plain_time:9.1?} for {n} threads; times longer:")?;

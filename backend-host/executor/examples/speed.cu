@@ -1,4 +1,4 @@
-// The kernels that `speed.rs` and `benches/opencl.py` time, each with the same work as a loop in C.
+// The kernels that `speed.rs` and `benches/opencl.py` time, each with a loop in C that does the same work.
 extern "C" {
 
 __global__ void axpy(float a, const float *x, float *y, int n) {
@@ -12,7 +12,7 @@ __global__ void strided(float a, const float *x, float *y, int n) {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
         y[i] = a * x[i] + y[i];
 }
-// The same as a loop in C: each block is one thread with a part of the elements.
+// A loop in C: each block is one thread that processes a part of the elements.
 __global__ void axpy_loop(float a, const float *__restrict__ x, float *__restrict__ y, int n) {
     long begin = long(n) * blockIdx.x / gridDim.x, end = long(n) * (blockIdx.x + 1) / gridDim.x;
     for (long i = begin; i < end; ++i) y[i] = a * x[i] + y[i];

@@ -1,7 +1,9 @@
-//! Times kernels against plain loops in C, launches, barriers and the compiler. Best of some runs, in turn, and
-//! the processors' time beside it, which other work on the machine changes less.
+//! Times kernels against plain loops in C, and also launches, barriers and the compiler. Runs alternate, and
+//! the best time of each is printed, together with the CPU time, on which other work on the machine has less
+//! influence.
 //!
-//! `cargo run --release -p gpuarray-host-executor --example speed`; names of kernels leave out the others.
+//! `cargo run --release -p gpuarray-host-executor --example speed`; if kernels are named as arguments, only
+//! those run.
 
 use host_executor::{Compiler, Kernel, Language, Library, Schedule, Shape, Source};
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
@@ -12,10 +14,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const TEXT: &str = include_str!("speed.cu");
-/// Elements in a line of a cache.
+/// The number of elements in a cache line.
 const LINE: usize = 16;
 
-/// The best time of some calls, and the least that they took of all processors.
+/// Returns the best time of some calls, and the least CPU time.
 fn best(count: usize, mut call: impl FnMut()) -> [Duration; 2] {
     let mut best = [Duration::MAX; 2];
     for _ in 0..count {
@@ -27,7 +29,7 @@ fn best(count: usize, mut call: impl FnMut()) -> [Duration; 2] {
     best
 }
 
-/// The time that this process took of all processors.
+/// Returns the CPU time that this process has used.
 fn processors() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the structure is written.
@@ -59,7 +61,7 @@ impl Bench {
         let pool = || Some(self.pool.clone());
         let schedule = Schedule { fibers, ..Schedule::default() };
         best(count, || {
-            // SAFETY: all kernels have these parameters, and stay inside of the arrays.
+            // SAFETY: all kernels have these parameters, and stay inside the arrays.
             let result = unsafe { kernel.launch(&shape, &schedule, &arguments, &pool) };
             result.unwrap_or_else(|error| panic!("{error}"));
         })
@@ -71,20 +73,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     let compiler = Compiler::find(Language::default())?;
     let source = Source { text: TEXT, name: "speed.cu", ..Source::default() };
     let time = |source: &Source<'_>| best(3, || drop(compiler.compile(source)))[0];
-    // One kernel of some thirty lines.
+    // A single kernel of about thirty lines.
     let alone = TEXT.split_once("// n is the width of cubes").map_or("", |it| it.1);
     let (alone, _) = alone.split_once("__global__ void stencil_loop").unwrap_or((alone, ""));
     let alone = format!("extern \"C\" {{ //{alone} }}");
     let one = time(&Source { text: &alone, ..source });
     let compile = time(&source);
     let library = compiler.compile(&source)?.library;
-    // SAFETY: the text is this program's.
+    // SAFETY: the text belongs to this program.
     let library = unsafe { Library::load(&library)? };
     let threads = std::thread::available_parallelism().map_or(1, |it| it.get());
     let pool = Arc::new(ThreadPoolBuilder::new().num_threads(threads).build()?);
     let bench = Bench { library, pool };
     let n = 16 << 20;
-    // As aligned as a device's memory; the allocator leaves 16 bytes in front of long arrays.
+    // Aligned like a GPU's memory. The allocator starts long arrays 16 bytes after a boundary.
     let (x, mut y) = (vec![1.0_f32; n + LINE], vec![0.0_f32; n + LINE]);
     let [at_x, at_y] = [x.as_ptr(), y.as_ptr()].map(|it| it.align_offset(LINE * size_of::<f32>()));
     let (x, y) = (&x[at_x..at_x + n], &mut y[at_y..at_y + n]);
@@ -108,7 +110,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         let has_regions = Kernel::find(&bench.library, name).is_some_and(|it| it.has_regions());
         let mut best = [[f64::INFINITY; 2]; 3];
-        // In turn, so that what else the machine does slows all of them.
+        // Runs alternate, so that other work on the machine slows all of them.
         for round in 0..20 {
             let loops = (other, [[parts, 1, 1], [1; 3]], false);
             let all = [(name, [grid, block], false), loops, (name, [grid, block], true)];

@@ -1,4 +1,4 @@
-//! Kernels that the program ends, or asks and lets go on.
+//! Tests kernels that the program ends, or interrupts and lets continue.
 
 #[path = "kernels/units.rs"]
 mod units;
@@ -65,7 +65,7 @@ fn pool() -> Option<Arc<rayon_core::ThreadPool>> {
     Some(Arc::new(threads))
 }
 
-/// Launches with a flag and room for results; `is_interrupted` is called with the flag.
+/// Launches a kernel with a flag and space for results. `is_interrupted` is called with the flag.
 fn launch(
     name: &str,
     grid: u32,
@@ -116,9 +116,9 @@ fn a_kernel_without_an_end_is_ended() {
             other => panic!("{name}: {other:?}"),
         }
         assert_eq!(asked.get(), 2, "{name}");
-        // The threads that were left run others.
+        // The abandoned threads run other blocks.
         let (result, array) = launch("computes", 1, 8, &|flag| {
-            // SAFETY: the kernel reads the flag, and says that it may change.
+            // SAFETY: the kernel reads the flag as volatile.
             unsafe { flag.write_volatile(1) };
             false
         });
@@ -127,7 +127,7 @@ fn a_kernel_without_an_end_is_ended() {
     }
 }
 
-/// What the kernel `computes` does in a thread.
+/// Returns the results of the kernel `computes`.
 fn results(threads: usize) -> Vec<i32> {
     let result = |thread: usize| {
         let (mut sum, mut words) = (thread as f64, [0, 1, 2, 3].map(|it| it + thread as u64));
@@ -149,7 +149,7 @@ fn a_kernel_that_is_not_to_end_goes_on_where_it_was() {
         let (result, array) = launch("computes", 1, block, &|flag| {
             asked.set(asked.get() + 1);
             if asked.get() == 5 {
-                // SAFETY: the kernel reads the flag, and says that it may change.
+                // SAFETY: the kernel reads the flag as volatile.
                 unsafe { flag.write_volatile(1) };
             }
             false
@@ -183,22 +183,22 @@ fn a_child_that_a_handler_forks_ends_a_launch_on_several_threads() {
         let child = Cell::new(None);
         let (result, _) = launch(name, 100, 1, &|_| {
             if child.get().is_none() {
-                // SAFETY: the child calls nothing but this executor, and `_exit`.
+                // SAFETY: the child calls only this executor and `_exit`.
                 child.set(Some(unsafe { libc::fork() }));
             }
-            // The parent's kernel ends, the child's would go on.
+            // The parent's kernel ends; the child's would continue.
             child.get() != Some(0)
         });
         let Err(Error::Kernel(failure)) = result else { panic!("{name}: {result:?}") };
         if child.get() == Some(0) {
             let is_told =
                 failure.kind == FailureKind::Interrupted && failure.message.contains("forked");
-            // SAFETY: the child ends here.
+            // SAFETY: the child exits here.
             unsafe { libc::_exit(if is_told { 7 } else { 1 }) };
         }
         let child = child.get().expect("the program was asked");
         let mut status = 0;
-        // SAFETY: the child of this process, which has not been waited for.
+        // SAFETY: a child of this process that has not been waited for.
         let mut has_ended =
             || unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == child;
         let mut pauses = (0..6000).map(|_| std::thread::sleep(Duration::from_millis(10)));

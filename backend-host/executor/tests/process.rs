@@ -1,4 +1,4 @@
-//! What would end the process, and what a forked child does.
+//! Tests of events that would end the process, and of forked children.
 
 #[path = "kernels/units.rs"]
 mod units;
@@ -51,7 +51,7 @@ __global__ void stays(int *a, int n) {
         ("aborts", 1, "abort was called"),
         ("raises", 1, "signal 11, which the kernel has raised"),
         ("terminates", 1, "std::terminate was called"),
-        // How, depends on the library of C++.
+        // The message depends on the C++ library.
         ("throws", 1, "the process"),
         ("calls_nothing", 1, "the process"),
         ("leaves_the_thread", 1000, "pthread_exit was called"),
@@ -67,10 +67,10 @@ __global__ void stays(int *a, int n) {
     }
 }
 
-/// What loading a text's unit says.
+/// Returns the error of loading a text's unit.
 fn refused(text: &str) -> String {
     let compiled = compiler().compile(&Source { text, name: "k.cu", ..Source::default() });
-    // SAFETY: the text is this test's.
+    // SAFETY: the text belongs to this test.
     match unsafe { Library::load(&compiled.expect("it compiles").library) } {
         Err(Error::NotAUnit(message)) => message,
         other => panic!("{other:?}"),
@@ -138,7 +138,7 @@ extern "C" __global__ void notes(int *a) { written = a; }
 
 #[test]
 fn a_kernel_says_how_much_constant_memory_its_unit_has() {
-    // The first two are what an H100's driver says.
+    // The first two results are the same as with an H100's driver.
     for (text, bytes) in [
         ("__constant__ char c[3]; __constant__ double e;", 16),
         (
@@ -184,9 +184,10 @@ fn run_checked(library: &Arc<Library>, name: &str) -> host_executor::Result<()> 
     unsafe { kernel.launch_checked(&shape(1, 1), &checking, &[pointer(&mut address)], &|| false) }
 }
 
-/// Runs `body` in a forked child, which an alarm ends if it hangs. True if it returned true there.
+/// Runs `body` in a forked child, which an alarm ends if it hangs. Returns true if `body` returned true
+/// there.
 fn in_a_child(body: impl FnOnce() -> bool) -> bool {
-    // SAFETY: the child runs kernels, which a forked child may, and leaves without its parent's handlers.
+    // SAFETY: the child runs kernels, which is allowed after a fork, and exits without its parent's handlers.
     unsafe {
         let child = libc::fork();
         if child == 0 {
@@ -216,7 +217,7 @@ fn a_forked_child_runs_kernels_on_threads_of_its_own() {
         }
         ready.wait();
         let all_fail = || (0..THREADS).all(|_| fails());
-        // The system gives new threads the numbers of those that the child does not have.
+        // The system gives new threads the numbers of threads that the child does not have.
         let of_child = in_a_child(|| {
             all_fail()
                 && std::thread::scope(|scope| {
@@ -247,7 +248,7 @@ fn a_forked_child_finds_what_kernels_allocate_whole() {
             }
         });
         let is_whole = || {
-            // The parent's memory is live in the child, too.
+            // The parent's memory is also live in the child.
             let of_child = in_a_child(|| {
                 run_checked(&library, "reads").is_ok() && run_checked(&library, "churns").is_ok()
             });
@@ -265,7 +266,7 @@ fn a_forked_child_loads_units_while_threads_of_its_parent_do() {
     let text = "extern \"C\" __global__ void sets(int *a) { a[0] = 7; }";
     let compiled = compiler().compile(&Source { text, name: "k.cu", ..Source::default() });
     let unit = compiled.expect("it compiles").library;
-    // SAFETY: the text is this test's.
+    // SAFETY: the text belongs to this test.
     let loads = || unsafe { Library::load(&unit) }.is_ok();
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -96,8 +96,8 @@ impl Search<'_> {
                     if u64::from_ne_bytes(bytes) == 0 {
                         continue;
                     }
-                    // Offsets of elements that are not true are overwritten by the next one, so this needs no
-                    // branch to predict.
+                    // Offsets of elements that are not true are overwritten by the next one, which avoids a
+                    // branch.
                     for (k, truth) in (0..).zip(bytes) {
                         offsets[count] = word as u32 * 8 + k;
                         count += usize::from(truth != 0);

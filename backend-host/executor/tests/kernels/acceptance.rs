@@ -1,9 +1,9 @@
-//! What CUDA's own run-time compiler takes and what it refuses: the same here.
+//! Tests that the compiler accepts and refuses the same texts as NVRTC.
 
 use crate::units::{compiler, load, load_checked, load_source, run};
 use host_executor::Source;
 
-/// The compiler's log, if it refuses a text.
+/// Returns the compiler's log, if it refuses a text.
 fn refused(text: &str) -> Option<String> {
     let compiled = compiler().compile(&Source { text, name: "k.cu", ..Source::default() });
     compiled.err().map(|error| error.to_string())
@@ -57,7 +57,7 @@ extern "C" __global__ void kinds(int *a, int n) {
     }
 }
 
-/// The names of C's functions that the process has.
+/// Returns the names of C functions in the process.
 fn names_of_the_library() -> Vec<String> {
     use object::{Object as _, ObjectSymbol as _};
     let maps = std::fs::read_to_string("/proc/self/maps").expect("the process's files");
@@ -74,7 +74,7 @@ fn names_of_the_library() -> Vec<String> {
             }
         }
     }
-    // What every program has declared, by CUDA too: it refuses these or overloads them.
+    // Names that every program has declared, also with CUDA, which refuses or overloads them.
     let declared = [
         "abs", "clock", "free", "labs", "llabs", "malloc", "memcmp", "memcpy", "memmove", "memset",
         "printf", "vprintf",
@@ -89,7 +89,8 @@ fn kernels_and_functions_may_have_the_names_of_the_systems_library() {
     if std::env::var_os("PYGPU_TEST_ALL").is_none() {
         names = names.into_iter().step_by(40).collect();
     }
-    // GCC knows these by name, whatever they are, and others as builtin functions.
+    // GCC knows the first of these by name, regardless of their declaration, and the others as builtin
+    // functions.
     let known = [
         "vfork",
         "_vfork",
@@ -130,7 +131,7 @@ fn kernels_and_functions_may_have_the_names_of_the_systems_library() {
             };
         }
         text.push_str("}\n");
-        // What compilers say of functions that are others than they know.
+        // Compilers warn about functions that differ from the builtin ones.
         let options = ["-w"];
         let source = Source { text: &text, name: "k.cu", options: &options, ..Source::default() };
         let library = load_source(&compiler(), &source);
@@ -143,7 +144,7 @@ fn kernels_and_functions_may_have_the_names_of_the_systems_library() {
     }
 }
 
-/// The driver's other names for these are its own.
+/// Messages use the program's names, not the front end's replacements.
 #[test]
 fn messages_on_functions_that_return_twice_by_their_names_have_these() {
     let text = "__device__ int vfork(int a) { return a; }\n__global__ void setjmp(int *a) { a[0] = vfork(a); }\n";
@@ -157,7 +158,7 @@ fn messages_on_functions_that_return_twice_by_their_names_have_these() {
     assert!(library.lowered(2).iter().all(|name| name.contains("vfork") || name == "setjmp"));
 }
 
-/// The indices of threads are constant, by whatever way they are reached.
+/// The indices of threads are constant, however they are accessed.
 #[test]
 fn indices_of_threads_are_read_only() {
     let begin = "template <class T> __device__ int read(T t) { t.x++; return t.x; }\n\
@@ -207,7 +208,7 @@ fn indices_of_threads_are_read_only() {
     }
 }
 
-/// A variable that one lane alone writes, and all hand to a shuffle.
+/// A variable that only one lane writes, and that all lanes pass to a shuffle.
 #[test]
 fn lanes_may_hand_on_what_they_have_not_written() {
     let text = r#"

@@ -1,5 +1,5 @@
-//! Threads that access one place by two pointers, or keep an array of their own: what runs several threads
-//! in a vector leaves each thread's accesses in its order. Expected values are arithmetic by hand.
+//! Threads that access one place through two pointers, or keep their own array. Vectorised code that runs
+//! several threads must keep the order of each thread's accesses. Expected values are computed by hand.
 
 use crate::units::load;
 use host_executor::{Kernel, Library, Schedule, Shape};
@@ -39,10 +39,10 @@ __global__ void own_array(int *places, int *same_places, int *out) {
 
 const THREADS: u32 = 1000;
 
-/// Runs a kernel with one array as its first two arguments, and returns the third.
+/// Runs a kernel with one array as its first two arguments, and returns the third one.
 fn results(library: &std::sync::Arc<Library>, name: &str) -> Vec<i32> {
     let kernel = Kernel::find(library, name).expect("the kernel");
-    // Neighbouring threads of `own_array` use one place, and places change.
+    // Neighbouring threads of `own_array` use the same place, and places change.
     let mut twice: Vec<i32> = (0..2 * THREADS as i32).map(|i| i / 3).collect();
     if name != "own_array" {
         twice.fill(0);
@@ -53,7 +53,7 @@ fn results(library: &std::sync::Arc<Library>, name: &str) -> Vec<i32> {
     let arguments: [*mut c_void; 3] =
         [(&raw mut first).cast(), (&raw mut second).cast(), (&raw mut third).cast()];
     let shape = Shape { grid: [4, 1, 1], block: [THREADS / 4, 1, 1], cooperative: false };
-    // SAFETY: the kernels take these pointers, and stay inside of the arrays.
+    // SAFETY: the kernels take these pointers, and stay inside the arrays.
     unsafe { kernel.launch(&shape, &Schedule::default(), &arguments, &|| None) }.expect("it runs");
     out
 }

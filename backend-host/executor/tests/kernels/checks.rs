@@ -1,4 +1,4 @@
-//! Kernels with a fault, each found where it is, and the same kernels without.
+//! Kernels with a fault, each detected at its place, and the same kernels without the fault.
 
 mod leaks;
 mod memory;
@@ -12,7 +12,7 @@ use host_executor::{
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The memory of a test: arrays with a name each, the first of which is freed if its name says so.
+/// The memory of a test: named arrays. The first one counts as freed if its name says so.
 #[derive(Default)]
 struct Arrays(Vec<(Range<usize>, &'static str)>);
 
@@ -36,12 +36,12 @@ impl Memory for Arrays {
     }
 }
 
-/// All but races, which kernels that are short for a test have.
+/// All checks except races, which small test kernels contain.
 const OTHERS: Checks = Checks { races: false, ..Checks::ALL };
-/// Without uninitialised memory, for kernels that read and write what they are about.
+/// All checks except uninitialised memory, for kernels that read and write the memory under test.
 const ORDER: Checks = Checks { uninitialised: false, ..Checks::ALL };
 
-/// Launches a kernel that takes an array and a number; returns what was found.
+/// Launches a kernel that takes an array and a number, and returns the finding.
 fn run(
     library: &Arc<Library>,
     name: &str,
@@ -65,7 +65,7 @@ fn run(
     }
 }
 
-/// Asserts that a fault is found, of this kind and with these texts in its sentence.
+/// Asserts that a fault of this kind is found, and that its message contains these texts.
 #[track_caller]
 fn found(result: Option<(FailureKind, String)>, kind: FailureKind, texts: &[&str]) {
     let (found, message) = result.expect("a fault");

@@ -1,4 +1,4 @@
-//! What the compiler's driver makes of a text, and what a loaded library says of itself.
+//! Tests of the compiler driver's output, and of the properties of a loaded library.
 
 use crate::units::{compiler, is_zig, launch_with, load, load_in, load_source, run, shape};
 use host_executor::{Compiler, Error, Kernel, Language, Optimization, Schedule, Source};
@@ -30,7 +30,7 @@ extern "C" __global__ void allocate(int *a) {
     assert_ne!(alone.identity(), compiler().identity());
 }
 
-/// As editors of some systems write it.
+/// Some editors write a byte-order mark.
 #[test]
 fn a_mark_of_byte_order_is_no_part_of_a_text() {
     let text = "\u{feff}#define N 3\nextern \"C\" __global__ void assign(int *a) { a[0] = N; }\n";
@@ -40,7 +40,8 @@ fn a_mark_of_byte_order_is_no_part_of_a_text() {
     assert_eq!(array, [3]);
 }
 
-/// Macros of the command line stand behind what every program has, and in front of its first line.
+/// Macros of the command line are defined after the language's headers, and before the first line of the
+/// program.
 #[test]
 fn macros_of_the_options_meet_no_names_of_the_language() {
     let text = r#"
@@ -72,7 +73,7 @@ extern "C" __global__ void assign(T *a) { a[0] = N + F(1) + A; assert(false); }
     }
 }
 
-/// The fast version of the system's function is not called by its name alone.
+/// `memmove` has only one version, the fast one, so units use it for `memcpy`.
 #[test]
 fn units_copy_by_the_function_that_has_one_version() {
     use object::{Object as _, ObjectSymbol as _};
@@ -81,7 +82,7 @@ fn units_copy_by_the_function_that_has_one_version() {
             "extern \"C\" __global__ void copy(int *a, int n) {{ memcpy(a + 1, a, n / 2 * 4); a[0] = {sine}; }}"
         )
     };
-    // Linked without the system's libraries, and with that of mathematics.
+    // Linked without the system's libraries, and with the math library.
     for sine in ["5", "5 + (int)sin(0.1 * a[0])"] {
         let text = text(sine);
         let source = Source { text: &text, name: "kernel.cu", ..Source::default() };
@@ -106,7 +107,7 @@ fn headers_are_kept_for_other_compilations() {
 #include <cuda_fp16.h>
 extern "C" __global__ void assign(int *a) { a[0] = __half2int_rn(__float2half(VALUE)); assert(a[0] == 0); }
 "#;
-    // With an assertion that is left out, too.
+    // Also with an assertion that is disabled.
     for (value, more, passes) in [("3", "-DX", false), ("4", "-DNDEBUG", true)] {
         for _ in 0..2 {
             let value = format!("-DVALUE={value}.0f");
@@ -129,18 +130,18 @@ extern "C" __global__ void assign(int *a) { a[0] = __half2int_rn(__float2half(VA
     let error = compiler().keeping_headers_in(&folder).compile(&source).expect_err("wrong");
     let error = error.to_string();
     assert!(error.starts_with("k.cu:2: error: ") && error.contains("'y'"), "{error}");
-    // Where they cannot be kept, they are written for each compilation.
+    // If the headers cannot be kept, they are written for each compilation.
     let file = folder.join("file");
     std::fs::write(&file, "").expect("a file");
     let source = Source { text, name: "k.cu", options: &["-DVALUE=0.0f"], ..Source::default() };
     load_source(&compiler().keeping_headers_in(&file), &source);
-    // Names that a string of C++ would have to escape.
+    // Names that would have to be escaped in a C++ string.
     for name in ["it's", "a b;#$c", "\"quoted\"", "back\\slash", "new\nline"] {
         load_source(&compiler().keeping_headers_in(folder.join(name)), &source);
     }
 }
 
-/// Whatever is left of kept headers, a text compiles, and the next one finds them whole.
+/// Whatever is left of kept headers, a text compiles, and the next compilation finds them complete.
 #[test]
 fn damaged_headers_are_replaced() {
     use std::fs;
@@ -174,7 +175,7 @@ fn damaged_headers_are_replaced() {
         ("gpuarray_prelude.h.gch", Vec::new()),
         ("gpuarray_prelude.h.gch", cut(&precompiled, 1000)),
         ("gpuarray_prelude.h.gch", cut(&precompiled, precompiled.len() - precompiled.len().min(1))),
-        // Of the right length: the compiler does not take it, or ends.
+        // With the right length, so that the compiler refuses it or crashes.
         ("gpuarray_prelude.h.gch", filled(0)),
         ("gpuarray_prelude.h.gch", filled(5000)),
         ("cuda_fp16.h", Vec::new()),
@@ -192,7 +193,7 @@ fn damaged_headers_are_replaced() {
     let unit = keeping.compile_preprocessed(&preprocessed).expect("a unit");
     assert_eq!(unit.log, "");
     assign();
-    // Folders that nobody used, but for the latest, go when there is a new one.
+    // When a folder is created, unused folders are removed, except the latest ones.
     let old = SystemTime::now() - Duration::from_secs(3 * 24 * 60 * 60);
     let others: Vec<_> = (0..12).map(|it| base.join(format!("headers-{it:016x}"))).collect();
     for (age, other) in others.iter().chain([&base.join("gpuarray-1-2-3")]).enumerate() {
@@ -243,13 +244,13 @@ static __global__ void hidden(int *a) { *a = counter; }
     let fill = Kernel::find(&library, &lowered[0]).expect("the kernel");
     assert_eq!((fill.most_threads(), fill.static_shared_bytes()), (64, 0));
     let (table, bytes) = library.variable("table").expect("the variable");
-    // SAFETY: the variable is three numbers.
+    // SAFETY: the variable consists of three numbers.
     assert_eq!((unsafe { *(table as *const [f32; 3]) }, bytes), ([1.0, 2.0, 3.0], 12));
     assert_eq!(library.variable("counter").map(|it| it.1), Some(4));
     assert_eq!(library.variable("_ZN1n6insideE").map(|it| it.1), Some(8));
     assert_eq!(library.variable("absent"), None);
     assert!(Kernel::find(&library, "absent").is_none());
-    // The host writes what kernels only read.
+    // The host writes to a variable that kernels only read.
     let (counter, _) = library.variable("counter").expect("the variable");
     // SAFETY: the variable is a number, and no kernel runs.
     unsafe { *(counter as *mut i32) = 42 };
@@ -268,9 +269,9 @@ fn the_compiler_says_where_it_stumbles() {
         }
     };
     let log = refused("__global__ void f(int *a)\n{\n    a[0] = nowhere;\n}\n", &[]);
-    // GCC says "was not declared", clang "use of undeclared identifier".
+    // GCC reports "was not declared", clang "use of undeclared identifier".
     assert!(log.contains("mine.cu:3: error: ") && log.contains("'nowhere'"), "{log}");
-    // Of what is compiled beside the program's own text nothing is said.
+    // Messages do not mention the code generated next to the program's text.
     let log = refused("__global__ void f(int *a) {\n__syncthreads();\na[0] = nowhere;\n}\n", &[]);
     assert_eq!(log.matches("mine.cu:3: error: ").count(), 1, "{log}");
     assert!(!log.contains("gpuarray"), "{log}");
@@ -339,7 +340,8 @@ __global__ void dynamic(float *x) { extern __shared__ float all[]; all[threadIdx
     let table = "typedef float (*Function)(float);\n\
         __device__ Function functions[] = {n::inner, outer};\n\
         extern \"C\" __global__ void pointer(float *x, int n) { *x = functions[n](*x); }";
-    // Without optimisation, clang's variables share a section: what the table refers to, all do.
+    // Without optimisation, clang's variables share a section, so every function counts what the table refers
+    // to.
     for (options, more) in [(&[][..], table), (&["-G"], "")] {
         let text = format!("{text}{more}");
         let source = Source { text: &text, options, ..Source::default() };
@@ -385,7 +387,7 @@ extern "C" __global__ void create(int *a) {
         run(&library, "create", 1, 3, &mut array);
         assert_eq!(array, [1, 3, 5], "{before}");
     }
-    // The run-time compilers of GPUs have no header of the system.
+    // The run-time compilers of GPUs do not have system headers.
     let language = Language { system_headers: false, ..Language::default() };
     load_in(language, text);
 }

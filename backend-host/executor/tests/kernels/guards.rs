@@ -1,7 +1,7 @@
-//! Random kernels without barriers, whose threads skip statements by comparisons or return by them: the loop variant
-//! against the one that runs thread by thread.
+//! Random kernels without barriers, whose threads skip statements or return after comparisons. Compares the
+//! loop variant with thread-by-thread execution.
 //!
-//! `PYGPU_FUZZ_ROUNDS` sets how many texts are compiled, `PYGPU_FUZZ_SEED` where the search starts.
+//! `PYGPU_FUZZ_ROUNDS` sets the number of texts to compile, `PYGPU_FUZZ_SEED` the start of the search.
 
 mod maker;
 
@@ -9,7 +9,7 @@ use crate::units::{self, Random, pointer};
 use host_executor::{Kernel, Optimization, Schedule, Shape, Source};
 use maker::Maker;
 
-/// Elements that each thread writes, and elements that are read.
+/// The number of elements that each thread writes, and the number of elements that are read.
 const OWN: usize = 4;
 const READ: usize = 64;
 const KERNELS: usize = 24;
@@ -18,7 +18,7 @@ fn setting(name: &str) -> Option<usize> {
     std::env::var(name).ok().map(|text| text.parse().expect(name))
 }
 
-/// The arguments' values, near to each other, to the threads' numbers and to where types end.
+/// The values of the arguments, close to each other, to the threads' numbers and to the limits of the types.
 struct Numbers {
     n: i32,
     u: u32,
@@ -51,7 +51,7 @@ impl Numbers {
     }
 }
 
-/// Runs a kernel, and returns what its threads have written.
+/// Runs a kernel, and returns the values that its threads have written.
 fn run(kernel: &Kernel, shape: &Shape, fibers: bool, numbers: &Numbers) -> Vec<u32> {
     let threads: u32 = shape.block.iter().product::<u32>() * shape.grid.iter().product::<u32>();
     let mut out = vec![7_u32; threads as usize * OWN];
@@ -72,7 +72,7 @@ fn run(kernel: &Kernel, shape: &Shape, fibers: bool, numbers: &Numbers) -> Vec<u
         pointer(&mut data),
     ];
     let schedule = Schedule { fibers, ..Schedule::default() };
-    // SAFETY: the kernel takes these, and stays inside of the arrays.
+    // SAFETY: the kernel takes these arguments, and stays inside the arrays.
     let done = unsafe { kernel.launch(shape, &schedule, &arguments, &|| None) };
     done.unwrap_or_else(|error| panic!("{error}"));
     out
@@ -152,7 +152,7 @@ fn comparisons_have_the_types_of_the_language() {
         let mut out = vec![0; 300];
         let (mut bits, mut wide, mut address) = (3_u32, (1_i128 << 64) + 2, out.as_mut_ptr());
         let arguments = [pointer(&mut bits), pointer(&mut wide), pointer(&mut address)];
-        // SAFETY: the kernels take these, and stay inside of the array.
+        // SAFETY: the kernels take these arguments, and stay inside the array.
         let done = unsafe {
             kernel.launch(&units::shape(1, 300), &Schedule::default(), &arguments, &|| None)
         };

@@ -1,7 +1,7 @@
-//! The headers of the language: small programs beside them, compiled by the system's compiler and run.
+//! Tests the headers of the language with small programs, compiled by the system's compiler.
 //!
-//! A program calls functions of the language as a host's, and checks them against exact arithmetic,
-//! definitions written out, and published values.
+//! A program calls the language's functions like host functions, and compares them with exact arithmetic,
+//! with definitions written out, and with published values.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,21 +15,22 @@ fn crate_folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Compiles a program of `tests/kernels/headers`. With `output` it becomes a program, otherwise its text is
-/// checked only.
+/// Compiles a program of `tests/kernels/headers`. With `output` it produces an executable, otherwise it only
+/// checks the text.
 fn compile(file: &str, options: &[&str], output: Option<&Path>) -> String {
     let words = compiler();
     let mut words = words.split_whitespace();
     let mut command = Command::new(words.next().expect("a compiler"));
     command.args(words).args(["-x", "c++", "-std=c++17", "-fno-math-errno", "-fno-builtin-printf"]);
-    // What the driver takes out of a program's text.
+    // The qualifiers that the driver removes from a program's text.
     command.args([
         "-D__gpuarray_global__=",
         "-D__gpuarray_variable__=",
         "-D__gpuarray_constant__=",
         "-pthread",
     ]);
-    // The driver's preprocessor runs without optimisation, for which the system's headers define functions.
+    // The driver's preprocessor runs without optimisation, because with it the system's headers define
+    // functions.
     command.arg("-U__OPTIMIZE__");
     command.arg("-I").arg(crate_folder().join("../../cuda-c/include"));
     command.args(["-include", "gpuarray_prelude.h"]).args(options);
@@ -38,7 +39,7 @@ fn compile(file: &str, options: &[&str], output: Option<&Path>) -> String {
     match output {
         Some(output) => command.arg("-o").arg(output),
         None => {
-            // Zig says of `-fsyntax-only` that it needs no `-c`, which it adds itself.
+            // Zig warns about `-fsyntax-only` together with `-c`, which it adds itself.
             static NUMBER: AtomicU32 = AtomicU32::new(0);
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let object = format!("checked-{}-{number}.o", std::process::id());
@@ -57,7 +58,7 @@ fn compile(file: &str, options: &[&str], output: Option<&Path>) -> String {
 
 fn run(name: &str, options: &[&str]) {
     let file = format!("{name}.cpp");
-    // Tests run at the same time, two of them from one file.
+    // Tests run concurrently, and two of them use the same file.
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let program: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR"))
@@ -80,7 +81,7 @@ macro_rules! programs {
 
 programs!(integers, halves, random, mathematics, atomics);
 
-/// With what the driver lets the compiler do to arithmetic in programs.
+/// With the options by which the driver allows optimisations of arithmetic.
 #[test]
 fn rounding() {
     let words = compiler();
@@ -94,13 +95,13 @@ fn rounding() {
     run("rounding", &["-O3", "-march=native", contraction]);
 }
 
-/// Without instructions for multiply-add or conversions of half precision.
+/// Without instructions for multiply-add or half-precision conversions.
 #[test]
 fn rounding_on_an_old_processor() {
     run("rounding", &["-O1"]);
 }
 
-/// The compiler of NVIDIA accepts the same file: see `tests/python/compile`.
+/// NVIDIA's compiler accepts the same file: see `tests/python/compile`.
 #[test]
 fn signatures() {
     compile("signatures.cu", &[], None);
@@ -111,13 +112,13 @@ fn names_of_the_systems_library() {
     compile("names.cu", &["-Wall", "-Wextra", "-Werror"], None);
 }
 
-/// A program's macros in front of the headers that it includes, under names that many have.
+/// A program defines macros with common names before it includes the headers.
 #[test]
 fn macros_of_programs() {
     compile("macros.cu", &["-Wall", "-Wextra", "-Werror"], None);
 }
 
-/// What the headers themselves make the compiler say.
+/// The headers themselves cause no warnings.
 #[test]
 fn no_warnings() {
     let log = compile("everything.cu", &["-Wall", "-Wextra"], None);

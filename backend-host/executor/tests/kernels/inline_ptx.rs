@@ -1,5 +1,5 @@
-//! Inline PTX: what instructions compute, by functions of their operands that are written here from the
-//! instruction set's description.
+//! Tests the results of inline PTX instructions, using functions of their operands written from the
+//! description of the instruction set.
 
 mod bits;
 mod checks;

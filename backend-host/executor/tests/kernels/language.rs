@@ -1,5 +1,5 @@
-//! What threads of a kernel do with each other through the headers: warps, groups, atomics, text.
-//! Expected values are computed here, lane by lane, from the definitions.
+//! Operations between the threads of a kernel through the headers: warps, groups, atomics, text. Expected
+//! values are computed here, lane by lane, from the definitions.
 
 use crate::units::load_in as load;
 use host_executor::{Error, FailureKind, Kernel, Language, Library, Schedule, Shape};
@@ -15,7 +15,7 @@ fn launch(
     let kernel = Kernel::find(library, name).expect("the kernel");
     let mut address = array.as_mut_ptr();
     let arguments = [std::ptr::from_mut(&mut address).cast::<c_void>()];
-    // SAFETY: the tests' kernels take a pointer and stay inside the array.
+    // SAFETY: the tests' kernels take a pointer, and stay inside the array.
     unsafe { kernel.launch(shape, &Schedule::default(), &arguments, &|| None) }
 }
 
@@ -26,7 +26,7 @@ fn run(library: &Arc<Library>, name: &str, grid: u32, block: u32, per_thread: us
     array
 }
 
-/// The lane that a shuffle reads: the lane's own where the definition has no source.
+/// Returns the lane that a shuffle reads, or the lane itself if the definition does not give a source.
 fn source(form: usize, lane: usize, by: usize, width: usize) -> usize {
     let first = lane / width * width;
     match form {
@@ -376,7 +376,8 @@ extern "C" __global__ void generators(unsigned long long *out) {
 }
 "#;
 
-/// The generators of kernels have the seeds, jumps and steps of those of arrays, whose numbers are the crate `random`'s.
+/// The generators of kernels have the same seeds, jumps and steps as the generators of arrays, which use the
+/// crate `random`.
 #[test]
 fn generators_of_kernels_draw_what_those_of_arrays_do() {
     use random::{Generator, mrg32k3a, philox, xorwow};

@@ -1,4 +1,4 @@
-//! Texts of CUDA C, compiled and run. Expected values are arithmetic by hand.
+//! Compiles and runs texts of CUDA C. Expected values are computed by hand.
 
 use crate::units::{failure, launch_with, load, pointer, run, shape};
 use host_executor::{Error, FailureKind, Kernel, Schedule, Shape};
@@ -65,7 +65,8 @@ extern "C" __global__ void fails(int *a) {
             launch_with(&kernel, &shape, &schedule, &mut array).expect("it runs");
             for (i, &it) in array.iter().enumerate() {
                 let block = (i / threads as usize) as i32;
-                // Only the last thread of a block is sure to have written before it reads, and those that wait for it.
+                // Only the last thread of a block, and threads that wait for it, are certain to read after
+                // all have written.
                 let waits = block % 5 == 3;
                 if !waits || block % 2 == 0 {
                     assert_eq!(it, 1 + if waits { block } else { 2 * block }, "{i} of {shape:?}");
@@ -100,7 +101,7 @@ extern "C" __global__ void ends(int *a) {
     let (mut array, blocks) = (vec![0; 1024], (1 << 21) + 3);
     let (mut address, none) = (array.as_mut_ptr(), || None);
     let arguments = [pointer(&mut address)];
-    // SAFETY: the kernel takes a pointer to as many numbers as a block has threads.
+    // SAFETY: the kernel takes a pointer to one number per thread of a block.
     let result = unsafe { kernel.launch(&shape(blocks, 1024), &schedule, &arguments, &none) };
     assert!(result.is_err());
     let first = i64::from(blocks - 1) * 1024;
@@ -457,7 +458,7 @@ extern "C" __global__ void read(int *a) {
     assert_eq!(array, [0x0707_0707; 4]);
 }
 
-/// The results are those of NVIDIA's devices, by registers, memory and variables, and the process goes on.
+/// The results match NVIDIA GPUs, for operands in registers, memory and variables, and the process continues.
 #[test]
 fn divisions_that_processors_refuse_have_results() {
     if !cfg!(target_arch = "x86_64") {

@@ -1,5 +1,5 @@
-//! Texts of CUDA C, compiled and run in one process: a module each. What ends a process, or interrupts it, has
-//! programs of its own beside this folder.
+//! Texts of CUDA C, compiled and run in one process, with a module for each topic. Tests that end or
+//! interrupt a process are separate programs next to this folder.
 
 mod acceptance;
 mod aliases;

@@ -1,6 +1,6 @@
-//! Kernels that leave barriers out where a GPU's threads run together: what they compute there is computed here.
+//! Kernels that omit barriers because a GPU's threads run together. The results must be the same as on a GPU.
 //!
-//! `PYGPU_FUZZ_ROUNDS` sets how many texts the search compiles, `PYGPU_FUZZ_SEED` where it starts.
+//! `PYGPU_FUZZ_ROUNDS` sets the number of texts that the search compiles, `PYGPU_FUZZ_SEED` its start.
 
 mod search;
 
@@ -11,7 +11,8 @@ use std::ffi::c_void;
 const THREADS: usize = 96;
 const BLOCKS: usize = 3;
 
-/// Each kernel adds to `out`, of one number for each thread, what its threads get; `data` has as many.
+/// Each kernel adds the values that its threads read to `out`, which has one number per thread; `data` has
+/// the same size.
 const KERNELS: &str = r#"
 extern "C" __global__ void state_of_a_block(int *out, int *data) {
     int mine = data[blockIdx.x];
@@ -187,11 +188,12 @@ extern "C" __global__ void last_warp(int *out, int *data) {
 }
 "#;
 
-/// What a statement does to the block's elements, executed by the threads of a list.
+/// The effect of a statement on the block's elements, executed by the threads in a list.
 type Step = fn(&mut [i32], &[usize]);
 
-/// Likewise: each reads in one statement what another thread writes in it. They work on the block's part of the data in
-/// shared memory, which is in `s` before and is left in `out`, or on the data itself.
+/// Each of these reads an element in the same statement in which another thread writes it. They work on the
+/// block's part of the data: in shared memory, which is copied from the data before and to `out` afterwards,
+/// or directly on the data.
 const STATEMENTS: [(&str, &str, Step); 24] = [
     ("divided_by_the_first", "s[t] = s[t] / (s[0] | 1);", |s, all| {
         each(s, all, |s, t| s[t].wrapping_div(s[0] | 1));
@@ -297,7 +299,7 @@ const STATEMENTS: [(&str, &str, Step); 24] = [
     ),
 ];
 
-/// Sets the elements of some threads to what each computes of those before.
+/// Sets the elements of some threads. Each value is computed from the elements before the statement.
 fn each(s: &mut [i32], threads: &[usize], value: impl Fn(&[i32], usize) -> i32) {
     let before = s.to_vec();
     threads.iter().for_each(|&t| s[t] = value(&before, t));
@@ -338,7 +340,7 @@ fn statements_read_before_they_write() {
     }
 }
 
-/// A text with volatile writes, whose kernels have no loop variant.
+/// A text with volatile writes, whose kernels do not get a loop variant.
 const WITH_VOLATILE_WRITES: &str = r#"
 __device__ void last(volatile int *s, int t) {
     s[t] += s[t + 32];
@@ -368,7 +370,7 @@ fn data() -> Vec<i32> {
     (0..(THREADS * BLOCKS) as i32).map(|it| it.wrapping_mul(0x9e37_79b1_u32 as i32) >> 7).collect()
 }
 
-/// What the kernels compute: statement by statement, by all threads of a block.
+/// Returns the results of the kernels, computed statement by statement for all threads of a block.
 fn expected(name: &str) -> (Vec<i32>, Vec<i32>) {
     let mut state = data();
     let first = data();
@@ -467,7 +469,7 @@ fn texts_with_volatile_writes_have_meetings() {
     check(&kernel, WITH_VOLATILE_WRITES, &right, &left);
 }
 
-/// Runs a kernel in both forms, and compares what it leaves.
+/// Runs a kernel in both forms, and compares the results.
 fn check(kernel: &Kernel, text: &str, right: &[i32], left: &[i32]) {
     for fibers in [false, true] {
         let (mut out, mut state) = (vec![0_i32; THREADS * BLOCKS], data());
@@ -475,7 +477,7 @@ fn check(kernel: &Kernel, text: &str, right: &[i32], left: &[i32]) {
         let arguments: [*mut c_void; 2] = [(&raw mut to).cast(), (&raw mut from).cast()];
         let schedule = Schedule { fibers, fill: Some(0x5a), ..Schedule::default() };
         let shape = units::shape(BLOCKS as u32, THREADS as u32);
-        // SAFETY: the kernel takes these, and stays inside of the arrays.
+        // SAFETY: the kernel takes these arguments, and stays inside the arrays.
         let done = unsafe { kernel.launch(&shape, &schedule, &arguments, &|| None) };
         done.unwrap_or_else(|error| panic!("{}: {error}", kernel.name()));
         assert!(
@@ -487,7 +489,8 @@ fn check(kernel: &Kernel, text: &str, right: &[i32], left: &[i32]) {
     }
 }
 
-/// Compiles random kernels, so many in a text, and compares each with a model that runs statement by statement.
+/// Compiles random kernels, `kernels` in each text, and compares each one with a model that runs statement by
+/// statement.
 fn search(optimization: Optimization, seed: u64, [few, all]: [usize; 2], kernels: usize) {
     let setting = |name: &str| -> Option<usize> {
         std::env::var(name).ok().map(|text| text.parse().expect(name))
@@ -502,7 +505,7 @@ fn search(optimization: Optimization, seed: u64, [few, all]: [usize; 2], kernels
         let compiler = units::compiler().optimizing_for(optimization).with_regions(true);
         let source = Source { text: &text, name: "kernel.cu", ..Source::default() };
         let compiled = compiler.compile(&source).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        // SAFETY: the text is this test's.
+        // SAFETY: the text belongs to this test.
         let library = unsafe { Library::load(&compiled.library) }.expect("a unit");
         for (number, statements) in made.iter().enumerate() {
             let kernel = Kernel::find(&library, &format!("kernel_{number}")).expect("the kernel");

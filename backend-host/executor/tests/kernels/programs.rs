@@ -1,14 +1,14 @@
-//! Random programs of barriers and warp operations against a model that has no schedule.
+//! Compares random programs of barriers and warp operations with a model that is independent of the schedule.
 //!
-//! A kernel interprets a list of instructions; the model runs each instruction for all threads of a
-//! block before the next one. They have nothing in common but the list.
+//! A kernel interprets a list of instructions. The model runs each instruction for all threads of a block
+//! before the next one. They share only the list.
 
 use crate::units::{Random, load_in};
 use host_executor::{Kernel, Language, Schedule, Shape};
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// Instructions are three numbers: what to do, and two parameters.
+/// Each instruction consists of three numbers: the operation and two parameters.
 const TEXT: &str = r#"
 #define LANE (thread % warpSize)
 #define ALL ((decltype(__activemask()))-1)
@@ -85,7 +85,7 @@ extern "C" __global__ void interpret(const int *program, int length, int *result
 }
 "#;
 
-/// The threads of a block, each at the same instruction.
+/// The threads of a block, all at the same instruction.
 struct Model {
     warp_size: usize,
     own: Vec<i32>,
@@ -114,14 +114,14 @@ impl Model {
         (0..self.own.len()).filter(|&thread| self.is_live[thread]).collect()
     }
 
-    /// The live threads of the warp of `thread` for which `is_chosen` holds.
+    /// Returns the live threads in the warp of `thread` for which `is_chosen` is true.
     fn warp(&self, thread: usize, is_chosen: impl Fn(usize) -> bool) -> Vec<usize> {
         let first = thread / self.warp_size * self.warp_size;
         let live = self.live().into_iter();
         live.filter(|it| (first..first + self.warp_size).contains(it) && is_chosen(*it)).collect()
     }
 
-    /// Gives each live thread a value of the values before.
+    /// Sets the value of each live thread to a function of the previous values.
     fn each(&mut self, value: impl Fn(&Model, usize, i32) -> i32) {
         let live = self.live();
         let new: Vec<i32> = live.iter().map(|&it| value(self, it, self.own[it])).collect();
@@ -130,7 +130,8 @@ impl Model {
         }
     }
 
-    /// The value of a lane of the warp of `thread` among `group`, else the thread's own.
+    /// Returns the value of a lane in the warp of `thread` if it is in `group`, otherwise the thread's own
+    /// value.
     fn lane(&self, thread: usize, lane: usize, group: &[usize]) -> i32 {
         let from = thread / self.warp_size * self.warp_size + lane;
         self.own[if group.contains(&from) { from } else { thread }]
@@ -224,7 +225,7 @@ impl Model {
 }
 
 fn program(random: &mut Random) -> Vec<[usize; 3]> {
-    // Barriers of some threads count them: then none returns early.
+    // Barriers for some threads count them, so no thread may return early.
     let returns = random.below(2) == 0;
     let count = 1 + random.below(30);
     let instructions = (0..count).map(|_| {
@@ -265,7 +266,7 @@ fn search(language: Language, programs: usize) {
             block: block.map(|it| it as u32),
             cooperative: false,
         };
-        // SAFETY: the kernel takes these, and stays inside of the arrays.
+        // SAFETY: the kernel takes these arguments, and stays inside the arrays.
         let done =
             unsafe { kernel.launch(&shape, &Schedule::default(), &arguments, &|| None::<Arc<_>>) };
         assert!(done.is_ok(), "program {number} {list:?} of {block:?}: {done:?}");

@@ -1,5 +1,5 @@
-//! Random programs of reads, writes, atomic operations, fences and barriers: what checks find is held against
-//! a search through all pairs of accesses and all paths between them.
+//! Random programs of reads, writes, atomic operations, fences and barriers. Compares the checks with a
+//! search through all pairs of accesses and all paths between them.
 
 use crate::units::load_checked;
 use host_executor::{Allocation, Checking, Checks, Error, Kernel, Memory, Shape};
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ops::Range;
 
-/// A kernel that does what its array of words says: an operation, and a cell of `a` or of shared memory.
+/// A kernel that interprets an array of words: an operation, and a cell of `a` or of shared memory.
 const TEXT: &str = r#"
 extern "C" __global__ void interpret(int *a, const int *program, int *sums, int steps) {
     __shared__ int s[64];
@@ -67,7 +67,7 @@ impl Step {
         }
     }
 
-    /// The cell, whether it is written, and whether by an atomic operation.
+    /// Returns the cell, true if it is written, and true if the operation is atomic.
     fn access(self) -> Option<(Cell, bool, bool)> {
         match self {
             Step::Read(cell) => Some((cell, false, false)),
@@ -86,7 +86,7 @@ struct At {
     thread: usize,
 }
 
-/// Numbers that a seed decides.
+/// A seeded random number generator.
 struct Random(u64);
 
 impl Random {
@@ -100,7 +100,7 @@ impl Random {
 
 struct Program {
     steps: usize,
-    /// By [`Program::number`].
+    /// Indexed by [`Program::number`].
     all: Vec<Step>,
 }
 
@@ -109,7 +109,7 @@ impl Program {
         let steps = 2 + random.below(7);
         let mut program = Program { steps, all: vec![Step::Nothing; BLOCKS * steps * THREADS] };
         for step in 0..steps {
-            // Mostly all blocks do the same.
+            // Mostly, all blocks do the same.
             let common = Pattern::random(random);
             for block in 0..BLOCKS {
                 let pattern = if random.below(8) == 0 { Pattern::random(random) } else { common };
@@ -139,7 +139,7 @@ impl Program {
         })
     }
 
-    /// All pairs of accesses that race.
+    /// Returns all pairs of accesses that race.
     fn races(&self) -> Vec<(At, At)> {
         let before = self.order();
         let accesses: Vec<_> =
@@ -156,7 +156,8 @@ impl Program {
                 if a_is_atomic && b_is_atomic || is_ordered(a, b) || is_ordered(b, a) {
                     continue;
                 }
-                // An atomic operation is ordered before what a later one of its variable is ordered before.
+                // An atomic operation is ordered before anything that a later atomic operation on its
+                // variable is ordered before.
                 let has_seen = |first: At, then: At| {
                     accesses.iter().any(|&(later, (it, _, is_atomic))| {
                         let is_later = (later.block, later.step) > (first.block, first.step);
@@ -175,8 +176,8 @@ impl Program {
         races
     }
 
-    /// Of each step, all steps before it. Steps are visited in an order in which all of a block come
-    /// before those of the next one, and of a block before those with a larger number: as they run.
+    /// Returns, for each step, all steps before it. The steps are visited in execution order: block by block,
+    /// and within a block step by step.
     fn order(&self) -> Vec<Set> {
         let count = self.all.len();
         let mut before = vec![Set::new(count); count];
@@ -210,7 +211,8 @@ impl Program {
                 }
                 if self.all[numbers[0]] == Step::Barrier {
                     join(&mut last);
-                    // What one has fenced is known to be so by all: a later atomic operation publishes it.
+                    // The knowledge covered by one thread's fence is shared by all: any later atomic
+                    // operation publishes it.
                     let latest = fence.iter().flatten().max().copied();
                     fence.fill(latest);
                 }
@@ -224,26 +226,26 @@ impl Program {
     }
 }
 
-/// All know what one knows.
+/// Gives all sets the elements of all.
 fn join(sets: &mut [Set]) {
     let mut all = sets[0].clone();
     sets.iter().for_each(|set| all.join(set));
     sets.fill(all);
 }
 
-/// What the threads of a block do in a step. Only the first thread of a block has fences and atomic
-/// operations on global memory, so that their order is that of the blocks.
+/// The operations of a block's threads in one step. Only the first thread of a block has fences and atomic
+/// operations on global memory, so that their order is the order of the blocks.
 #[derive(Clone, Copy)]
 enum Pattern {
     Barrier,
     WarpBarrier,
-    /// Each has a cell, so many behind its own; it writes or reads.
+    /// Each thread writes or reads the cell at this distance from its own.
     Each {
         shift: usize,
         writes: bool,
         is_shared: bool,
     },
-    /// All read one cell.
+    /// All threads read the same cell.
     Common {
         is_shared: bool,
     },
@@ -252,13 +254,13 @@ enum Pattern {
         thread: usize,
         is_shared: bool,
     },
-    /// All add to a cell of the block.
+    /// All threads add to a cell of the block.
     Count,
     Fence,
     Add {
         cell: usize,
     },
-    /// The first thread reads what another block has.
+    /// The first thread reads the cell of another block.
     Other {
         block: usize,
     },
@@ -349,7 +351,7 @@ impl Memory for Arrays {
     }
 }
 
-/// Runs a program; returns the sentence about a race.
+/// Runs a program, and returns the message about a race.
 fn run(kernel: &Kernel, program: &Program) -> Option<String> {
     let words: Vec<i32> = program.all.iter().map(|step| step.word()).collect();
     let (mut cells, mut sums) = (vec![0_i32; CELLS], vec![0_i32; BLOCKS * THREADS]);
@@ -374,7 +376,7 @@ fn run(kernel: &Kernel, program: &Program) -> Option<String> {
     }
 }
 
-/// The blocks and threads that a sentence names: those of the later access, and of the earlier one.
+/// Returns the block and thread of the later access and of the earlier one, as named in a message.
 fn named(message: &str) -> ((usize, usize), (usize, usize)) {
     let number = |behind: &str| {
         let digits: String = behind.chars().take_while(char::is_ascii_digit).collect();

@@ -1,5 +1,5 @@
-//! What a kernel's loop variant shares with the first: errors and their places, what guards a division, threads
-//! that return, and memory that a block does not have.
+//! Behaviour that a loop variant has in common with the original kernel: errors and their places, guarded
+//! divisions, threads that return, and memory limits.
 
 use crate::units::{launch_with, load, shape};
 use host_executor::{Error, Kernel, Schedule, Shape};
@@ -61,7 +61,7 @@ __global__ void keeps_much(int *a, int n) {
 }
 "#;
 
-/// Runs a kernel in both forms, which have the same result, and returns it.
+/// Runs a kernel in both forms, which must have the same result, and returns it.
 fn both(name: &str, threads: u32) -> Result<Vec<i32>, String> {
     let kernel = Kernel::find(&load(TEXT), name).expect("the kernel");
     assert!(kernel.has_regions(), "{name}");

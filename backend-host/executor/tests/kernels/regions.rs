@@ -1,9 +1,9 @@
-//! Random kernels with barriers, in both of their forms, against a model that has no schedule.
+//! Compares random kernels with barriers, in both forms, with a model that is independent of the schedule.
 //!
-//! A kernel is a tree of statements. The model runs each of them for all threads of a block before the next
-//! one; the kernel's text is compiled. Between two barriers no thread reads what another one writes.
+//! A kernel is a tree of statements. The model runs each statement for all threads of a block before the next
+//! one; the kernel's text is compiled. Between two barriers, no thread reads what another one writes.
 //!
-//! `PYGPU_FUZZ_ROUNDS` sets how many texts each search compiles, `PYGPU_FUZZ_SEED` where it starts.
+//! `PYGPU_FUZZ_ROUNDS` sets the number of texts that each search compiles, `PYGPU_FUZZ_SEED` its start.
 
 mod kernel;
 mod model;
@@ -17,7 +17,8 @@ use kernel::Maker;
 use std::ffi::c_void;
 use tree::Tree;
 
-/// Runs a kernel, and returns what it has written: a number for each thread, and for each element of the data.
+/// Runs a kernel, and returns the values that it has written: a number for each thread, and for each element
+/// of the data.
 fn run(kernel: &Kernel, shape: &Shape, schedule: &Schedule, numbers: [i32; 2]) -> Vec<i32> {
     let threads: u32 = shape.block.iter().product::<u32>() * shape.grid.iter().product::<u32>();
     let mut out = vec![0; threads as usize + model::DATA];
@@ -32,7 +33,7 @@ fn run(kernel: &Kernel, shape: &Shape, schedule: &Schedule, numbers: [i32; 2]) -
         (&raw mut address).cast(),
         (&raw mut written).cast(),
     ];
-    // SAFETY: the kernel takes these, and stays inside of the arrays.
+    // SAFETY: the kernel takes these arguments, and stays inside the arrays.
     let done = unsafe { kernel.launch(shape, schedule, &arguments, &|| None) };
     done.unwrap_or_else(|error| panic!("{error}"));
     out
@@ -42,8 +43,8 @@ fn setting(name: &str) -> Option<usize> {
     std::env::var(name).ok().map(|text| text.parse().expect(name))
 }
 
-/// Compiles random kernels, so many in a text, and runs each in blocks of some shapes. There are `few` texts,
-/// or all of them.
+/// Compiles random kernels, `kernels` in each text, and runs each in blocks of several shapes. Compiles `few`
+/// texts by default.
 fn search(optimization: Optimization, seed: u64, [few, all]: [usize; 2], kernels: usize) {
     let seed = setting("PYGPU_FUZZ_SEED").map_or(seed, |it| seed + 1000 * it as u64);
     let mut random = Random(seed);
@@ -58,7 +59,7 @@ fn search(optimization: Optimization, seed: u64, [few, all]: [usize; 2], kernels
         let source = Source { text: &text, name: "kernel.cu", ..Source::default() };
         let compiled = compiler.compile(&source).unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert_eq!(compiled.log, "");
-        // SAFETY: the text is this test's.
+        // SAFETY: the text belongs to this test.
         let library = unsafe { Library::load(&compiled.library) }.expect("a unit");
         for (number, tree) in trees.iter().enumerate() {
             let kernel = Kernel::find(&library, &format!("kernel_{number}")).expect("the kernel");
@@ -68,7 +69,8 @@ fn search(optimization: Optimization, seed: u64, [few, all]: [usize; 2], kernels
             }
         }
     }
-    // What fits no loop, such as a condition that differs between threads, is not made.
+    // Kernels without a loop variant, such as ones with a divergent condition around a barrier, are not
+    // generated.
     assert!(with_regions * 10 >= all * 9, "{with_regions} of {all} kernels have a loop variant");
 }
 
@@ -101,7 +103,7 @@ fn random_kernels_compute_what_the_model_does_in_vectors() {
     search(Optimization::Speed, 2, [1, 20], 16);
 }
 
-/// Loops whose counters may wrap: each thread runs them as a whole, or in rounds with the others.
+/// Loops whose counters may wrap. Each thread runs them as a whole, or in rounds with the others.
 const COUNTERS: &str = r#"
 #define COUNT(name, T) \
 extern "C" __global__ void name(long start, long end, long by, unsigned *out) { \
@@ -118,7 +120,7 @@ extern "C" __global__ void of_mixed(long start, long end, long by, unsigned *out
 }
 "#;
 
-/// What a thread writes, if it does so in some steps.
+/// Returns the value that a thread writes, if it finishes within some steps.
 fn counted(name: &str, [start, end, by]: [i64; 3], thread: i64) -> Option<u32> {
     let wrap = |it: i64| match name {
         "of_unsigned" => i64::from(it as u32),
@@ -174,7 +176,7 @@ fn counters_wrap_in_rounds_as_they_do_otherwise() {
             ];
             let schedule = Schedule { fibers, ..Schedule::default() };
             let shape = units::shape(1, THREADS as u32);
-            // SAFETY: the kernel takes these, and stays inside of the array.
+            // SAFETY: the kernel takes these arguments, and stays inside the array.
             let done = unsafe { kernel.launch(&shape, &schedule, &arguments, &|| None) };
             assert!(
                 done.is_ok() && out == expected,

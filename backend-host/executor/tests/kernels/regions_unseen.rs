@@ -1,12 +1,13 @@
-//! Kernels in which what a thread does stands in no statement's words: operators, constructors, functions of
-//! templates, variables that are found through conditional expressions. Both forms compute the same.
+//! Kernels with code that their statements do not show: operators, constructors, template functions, and
+//! variables selected by conditional expressions. Both forms must compute the same.
 
 use crate::units;
 use host_executor::{Kernel, Schedule, Shape};
 
 const THREADS: u32 = 45;
 
-/// Runs `kernel` of a text in both forms; of thread `i` it leaves `expected(i)`. Returns whether it has loops.
+/// Runs `kernel` of a text in both forms. Thread `i` must leave `expected(i)`. Returns true if it has a loop
+/// variant.
 fn check(text: &str, expected: impl Fn(i32) -> i32) -> bool {
     let library = units::load(text);
     let kernel = Kernel::find(&library, "kernel").expect("the kernel");
@@ -85,7 +86,7 @@ fn a_pointer_to_one_of_two_variables_outlives_a_barrier() {
     }
 }
 
-/// Were all threads to come to the lock before one goes on, none would.
+/// If all threads had to reach the lock before one continues, none would continue.
 #[test]
 fn a_lock_is_given_back_before_another_thread_waits_for_it() {
     let before = "__device__ int lock;";
@@ -103,13 +104,13 @@ fn a_class_that_points_into_itself_stays_where_it_is_made() {
     check(&kernel(before, body), |it| it + 3 * (it + 1));
 }
 
-/// It has no meaning, and works on every device: PyCUDA's example `select_to_list` does so.
+/// This is undefined behaviour, but works on every GPU: PyCUDA's example `select_to_list` relies on it.
 #[test]
 fn a_value_that_only_one_thread_assigns_is_that_of_all() {
     let body =
         "__shared__ int c; int *p; if (t == 0) { p = &c; *p = 5; } __syncthreads(); a[t] = *p;";
     assert!(!check(&kernel("", body), |_| 5));
-    // Those which every thread assigns before it reads have a loop variant.
+    // Variables that every thread assigns before it reads them do not prevent a loop variant.
     let body = "int v, w, x; float f; if (t & 1) v = 3; else v = a[t]; do w = t; while (n < 0); f = w; \
                 if (n < 0) return; for (x = 0; x < t; ++x) ; s[t] = v; __syncthreads(); \
                 a[t] = s[t] + v + w + f + x;";
@@ -121,7 +122,7 @@ fn a_value_that_only_one_thread_assigns_is_that_of_all() {
 
 #[test]
 fn a_kernel_whose_loop_variant_is_refused_leaves_it_to_the_others() {
-    // The compiler knows that values of this type do not move.
+    // The compiler knows that values of this type must not move.
     let text = r#"
 struct Pinned { long one, two; __device__ Pinned() : one(threadIdx.x), two(3) {} };
 extern "C" __global__ void refused(int *a, int n) {
@@ -146,7 +147,7 @@ extern "C" __global__ void taken(int *a, int n) {
     assert_eq!(array, (0..THREADS).map(expected).collect::<Vec<_>>());
 }
 
-/// GCC 12 makes an address of the loop variant that lies too far from the shared array for a linker.
+/// GCC 12 computes an address in the loop variant that is too far from the shared array for a linker.
 #[test]
 fn a_kernel_whose_loop_variant_cannot_be_linked_compiles() {
     let library = units::load(
@@ -167,7 +168,7 @@ extern "C" __global__ void chain(int *out, const int *in, int n) {
     let (mut to, mut from) = (out.as_mut_ptr(), input.as_ptr());
     let arguments = [(&raw mut to).cast(), (&raw mut from).cast(), (&raw mut n).cast()];
     let shape = Shape { grid: [1; 3], block: [64, 1, 1], cooperative: false };
-    // SAFETY: the kernel takes these, and stays inside of the arrays.
+    // SAFETY: the kernel takes these arguments, and stays inside the arrays.
     let done = unsafe { kernel.launch(&shape, &Schedule::default(), &arguments, &|| None) };
     done.unwrap_or_else(|error| panic!("{error}"));
     let kept = |t: i32| match t {

@@ -1,4 +1,4 @@
-//! What tests of units share: compiling, loading, launching.
+//! Functions that tests of units share: compiling, loading, launching.
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 
@@ -17,17 +17,17 @@ pub(crate) fn compiler_of(language: Language) -> Compiler {
     Compiler::find(language).expect("a C++ compiler").keeping_headers_in(kept)
 }
 
-/// True if the compiler is zig's, which keeps files of its own and finds the system's headers in its own way.
+/// Returns true for zig's compiler, which keeps its own files and finds the system's headers differently.
 pub(crate) fn is_zig() -> bool {
     let identity = compiler().identity();
     identity.lines().take(5).any(|line| line.contains("zig"))
 }
 
-/// Compiles and loads; the compiler says nothing.
+/// Compiles and loads a text, without warnings.
 pub(crate) fn load_source(compiler: &Compiler, source: &Source<'_>) -> Arc<Library> {
     let compiled = compiler.compile(source).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(compiled.log, "");
-    // SAFETY: the text is a test's.
+    // SAFETY: the text belongs to a test.
     unsafe { Library::load(&compiled.library) }.expect("a unit")
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn load(text: &str) -> Arc<Library> {
     load_in(Language::default(), text)
 }
 
-/// As [`load`], with checks in its code.
+/// Like [`load`], with checks in the code.
 pub(crate) fn load_checked(text: &str) -> Arc<Library> {
     load_in(Language { checked: true, ..Language::default() }, text)
 }
@@ -55,7 +55,7 @@ pub(crate) fn pointer<T>(value: &mut T) -> *mut c_void {
     std::ptr::from_mut(value).cast()
 }
 
-/// Launches with one array, and then a number of elements.
+/// Launches a kernel with one array, and then a number of elements.
 pub(crate) fn launch_with(
     kernel: &Kernel,
     shape: &Shape,
@@ -64,7 +64,7 @@ pub(crate) fn launch_with(
 ) -> host_executor::Result<()> {
     let (mut address, mut count) = (array.as_mut_ptr(), array.len() as i32);
     let arguments = [pointer(&mut address), pointer(&mut count)];
-    // SAFETY: the tests' kernels take a pointer and maybe a number, and stay inside the array.
+    // SAFETY: the tests' kernels take a pointer and possibly a number, and stay inside the array.
     unsafe { kernel.launch(shape, schedule, &arguments, &pool) }
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn failure(
     }
 }
 
-/// Numbers that look random: xorshift.
+/// A pseudo-random number generator: xorshift.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {

@@ -1,5 +1,5 @@
-//! Programs from before `__syncwarp`, in which the lanes of a warp exchange values through volatile shared
-//! memory: all read, then all write. Expected values are sums by hand.
+//! Programs written before `__syncwarp`, in which the lanes of a warp exchange values through volatile shared
+//! memory: all lanes read, then all write. Expected values are computed by hand.
 
 use crate::units::{launch_with, load, load_checked, load_in, run, shape};
 use host_executor::{Kernel, Language, Schedule};
@@ -108,7 +108,7 @@ fn lanes_read_before_one_of_them_writes() {
     }
 }
 
-/// Each kernel adds the 32 numbers of its warp, each written in another way.
+/// Each kernel adds the 32 numbers of its warp, written in a different form.
 const FORMS: &str = r#"
 typedef volatile int Volatile;
 struct Holder {

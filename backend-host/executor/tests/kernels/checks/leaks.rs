@@ -1,4 +1,5 @@
-//! A kernel that fails leaves its fibres where they are: nothing on their stacks is dropped.
+//! A failing kernel abandons its fibres, so nothing on their stacks is dropped. The executor must not leak
+//! memory because of that.
 
 use super::run;
 use crate::units::load_checked;
@@ -7,14 +8,15 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 thread_local! {
-    /// Blocks that the thread has allocated and not freed.
+    /// The number of blocks that the thread has allocated and not freed.
     static LIVE: Cell<isize> = const { Cell::new(0) };
 }
 
-/// The system's allocator, which counts.
+/// The system's allocator, with a counter.
 struct Counted;
 
-// SAFETY: the system's allocator does the work; a counter without a destructor is there as long as the thread.
+// SAFETY: the system's allocator does the work; the counter does not have a destructor, so it lives as long as the
+// thread.
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LIVE.set(LIVE.get() + 1);
@@ -74,7 +76,7 @@ __global__ void outside(int *a, int n) { a[n + 50] = 1; }
             let (found, message) = result.unwrap_or_else(|| panic!("{name} does not fail"));
             assert_eq!(found, kind, "{name}: {message}");
         };
-        // What is kept for the next launch is made by the first.
+        // The first launch allocates memory that is kept for the next ones.
         fail();
         let before = LIVE.get();
         (0..8).for_each(|_| fail());

@@ -1,4 +1,4 @@
-//! Accesses outside of memory, to freed memory, and of what nobody has written.
+//! Accesses outside of memory, to freed memory, and to memory that has never been written.
 
 use super::{Arrays, ORDER, OTHERS, found, load, pointer, run};
 use host_executor::{Checking, Error, FailureKind, Kernel, Shape, fill_uninitialised};
@@ -166,7 +166,7 @@ extern "C" __global__ void shared(int *a, int n) {
     );
     let mut array = vec![0; 24];
     let mut run = |name, number| {
-        // SAFETY: the memory is the vector's.
+        // SAFETY: the memory belongs to the vector.
         unsafe { fill_uninitialised(array.as_mut_ptr().cast(), 96) };
         array[..8].fill(5);
         run(&library, name, (2, 8), &mut array, number, OTHERS)
@@ -208,7 +208,7 @@ extern "C" __global__ void large(int *a, int n) { a[0] = deep<3000>(a, n); }
     }
 }
 
-/// Constants of functions and of templates, besides those of the text.
+/// Constants in functions and templates, in addition to constants at file scope.
 #[test]
 fn writes_to_constants_are_found_wherever_these_are_declared() {
     let library = load(

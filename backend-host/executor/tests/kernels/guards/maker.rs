@@ -1,9 +1,9 @@
-//! Random kernels without barriers, as text.
+//! Generates random kernels without barriers, as text.
 
 use crate::units::Random;
 use std::fmt::Write as _;
 
-/// What kernels use; `OWN` is an element that no other thread writes.
+/// Declarations for the kernels; `OWN` is an element that no other thread writes.
 pub(crate) const HEAD: &str = r"
 struct Bits { unsigned low : 5; int high : 4; unsigned rest : 23; };
 #define OWN(k) out[(k) * total + t]
@@ -30,10 +30,10 @@ const TYPES: [&str; 10] = [
 ];
 const COMPARISONS: [&str; 6] = ["<", "<=", ">", ">=", "==", "!="];
 
-/// Writes one kernel.
+/// Generates one kernel.
 pub(crate) struct Maker<'r> {
     random: &'r mut Random,
-    /// Names of locals that can be read.
+    /// The names of locals that can be read.
     locals: Vec<String>,
     made: usize,
 }
@@ -65,7 +65,7 @@ impl<'r> Maker<'r> {
         (count > 0).then(|| self.locals[self.random.below(count)].clone())
     }
 
-    /// A number that is the same in all threads, or in those of a row.
+    /// Returns a number that is the same in all threads, or in all threads of a row.
     fn bound(&mut self) -> String {
         let texts = [
             "n",
@@ -112,7 +112,7 @@ impl<'r> Maker<'r> {
         }
     }
 
-    /// What may count from thread to thread; `@` stands for an index.
+    /// Returns an expression that may increase from thread to thread; `@` stands for an index.
     fn counting(&mut self) -> String {
         let texts = [
             "threadIdx.x",
@@ -165,7 +165,7 @@ impl<'r> Maker<'r> {
         text.replace('@', &index)
     }
 
-    /// Half of them compare what counts with what does not.
+    /// Returns a part of a condition. Half of the parts compare an increasing value with a constant one.
     fn part(&mut self) -> String {
         let operator = self.one(&COMPARISONS);
         let (own, bound) = (self.counting(), self.bound());
@@ -207,7 +207,7 @@ impl<'r> Maker<'r> {
         }
     }
 
-    /// An integer.
+    /// Returns an integer.
     fn bound_of_own(&mut self) -> String {
         let text = self.bound();
         if ["f", "d", "2.5f"].contains(&&*text) { "t".into() } else { text }

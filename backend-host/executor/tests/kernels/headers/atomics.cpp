@@ -1,4 +1,4 @@
-// Atomic operations: one after another with values by hand, and from threads of the system at once.
+// Atomic operations: sequential ones with values computed by hand, and concurrent ones from several threads.
 #include "check.h"
 
 #include <cuda/atomic>

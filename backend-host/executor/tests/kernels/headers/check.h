@@ -1,4 +1,4 @@
-// Checks of the programs beside this file: each prints what failed, and ends the program with 1.
+// Checks for the programs in this folder: each prints a failure, and makes the program exit with 1.
 #pragma once
 
 #include <math.h>
@@ -15,7 +15,7 @@ static int failures = 0;
             if (++failures > 20) exit(1);                                                       \
         }                                                                                       \
     } while (0)
-// Equal bits, so that zeros of two signs differ and a NaN is itself.
+// Compares bits, so that zeros of different signs differ and a NaN equals itself.
 #define CHECK_SAME(found, expected)                                                             \
     do {                                                                                        \
         const auto found_ = (found);                                                            \
@@ -27,7 +27,7 @@ static int failures = 0;
         }                                                                                       \
     } while (0)
 
-// The same words in each run: a linear congruential generator (D. Knuth, MMIX).
+// Pseudo-random words, the same in each run: a linear congruential generator (D. Knuth, MMIX).
 static unsigned long long random_state = 88172645463325252ull;
 static inline unsigned long long random_word() {
     random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;

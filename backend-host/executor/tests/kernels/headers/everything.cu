@@ -1,4 +1,4 @@
-// All headers together, with the system's of C++, in one kernel that uses what may clash.
+// All headers together with the system's C++ headers, in one kernel that uses names which may conflict.
 #include <algorithm>
 #include <assert.h>
 #include <cmath>
@@ -46,8 +46,8 @@
 using namespace std;
 namespace cg = cooperative_groups;
 
-// Names of the system's library that no header of the language declares by itself are a program's
-// own: `names.cu` has those.
+// A program may define names of the system's library that the language's headers do not declare: see
+// `names.cu`.
 extern "C" __global__ void kernel(float* out, int n) {
     extern __shared__ float dynamic[];
     __shared__ half2 halves[32];

@@ -1,10 +1,10 @@
-// The formats of 16 bits: each of their numbers, and what lies between two of them.
+// The 16-bit formats: every number, and values between two consecutive numbers.
 #include "check.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-// The number of a pattern by the definition of the format, with this many bits of exponent.
+// The value of a bit pattern by the definition of the format, with this many exponent bits.
 static double value_of(unsigned short bits, int exponent_bits) {
     const int fraction_bits = 15 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1;
     const int exponent = bits >> fraction_bits & ((1 << exponent_bits) - 1);
@@ -47,17 +47,17 @@ template <class F> static unsigned short pattern(typename F::type h) {
     return bits;
 }
 
-// Between each number and the next, the ones just beside them and around the middle.
+// Between two consecutive numbers: values next to them, and around the midpoint.
 template <class F> static void conversions() {
     for (unsigned int low = 0; low <= F::LARGEST; ++low) {
         const double a = value_of((unsigned short)low, F::EXPONENT);
         CHECK((double)(float)F::of((unsigned short)low) == a);
         CHECK((float)F::of((unsigned short)(low | 0x8000)) == (float)-a);
-        // Behind the largest one the steps go on.
+        // The spacing continues after the largest number.
         const double step = low == F::LARGEST ? a - value_of((unsigned short)(low - 1), F::EXPONENT)
                                               : value_of((unsigned short)(low + 1), F::EXPONENT) - a;
         const float middle = (float)(a + step / 2);
-        const bool exact = (double)middle == a + step / 2; // of the smallest of bfloat16 it is no float
+        const bool exact = (double)middle == a + step / 2; // for the smallest numbers of bfloat16 it is not a float
         const float above = (float)a;
         const unsigned short up = (unsigned short)(low + 1), even = low % 2 ? up : (unsigned short)low;
         CHECK(F::rn(above) == low && F::rz(above) == low && F::ru(above) == low && F::rd(above) == low);
@@ -68,7 +68,7 @@ template <class F> static void conversions() {
         const float less = __builtin_nextafterf(middle, 0), more = __builtin_nextafterf(middle, __builtin_inff());
         CHECK(F::rn(more) == up && F::rz(more) == low && F::ru(more) == up);
         if (less > above) CHECK(F::rn(less) == low && F::rz(less) == low && F::ru(less) == up);
-        // A double beside the middle, which is no float.
+        // A double next to the midpoint, which is not a float.
         const double wide = a + step / 2;
         CHECK(F::of_double(wide) == even);
         CHECK(F::of_double(__builtin_nextafter(wide, 0)) == low);
@@ -82,7 +82,7 @@ template <class F> static void conversions() {
     CHECK(F::rn(-0.0f) == 0x8000);
 }
 
-// The nearest pattern to an exact number, by search; the number is positive.
+// The nearest bit pattern to an exact positive number, by binary search.
 template <class F> static unsigned short search(__float128 x) {
     unsigned int low = 0, high = F::LARGEST + 1;
     while (high - low > 1) {
@@ -111,17 +111,17 @@ template <class F> static void arithmetic() {
         if (a + b != 0) CHECK(pattern<F>(x + y) == nearest<F>(a + b));
         if (a - b != 0) CHECK(pattern<F>(__hsub(x, y)) == nearest<F>(a - b));
         if (a * b != 0) CHECK(pattern<F>(x * y) == nearest<F>(a * b));
-        // Sums of a product and a number that 113 bits hold; halves' always.
+        // Sums of a product and a number that fit 113 bits; sums of halves always do.
         const __float128 sum = a * b + c, lost = (a * b - (sum - (sum - a * b))) + (c - (sum - a * b));
         if (sum != 0 && lost == 0) CHECK(pattern<F>(__hfma(x, y, z)) == nearest<F>(sum));
     }
-    // A product just beside the middle of two numbers, which a float or a double rounds to the middle.
+    // A product next to the midpoint of two numbers, which a float or a double would round to the midpoint.
     const T one = F::of(F::rn(1.0f)), last = F::of((unsigned short)(F::rn(1.0f) + 1)); // 1 and one unit
     const float unit = (float)last - 1;
     const T halfway = F::of(F::rn(unit / 2));
     CHECK(pattern<F>(__hfma(one, one, halfway)) == pattern<F>(one));
     CHECK(pattern<F>(__hfma(one, last, halfway)) == pattern<F>(last) + 1);
-    // With the product u/2 + u^2/2 the sum is above the middle, which is 1 + u/2.
+    // With the product u/2 + u^2/2, the sum is above the midpoint, which is 1 + u/2.
     CHECK(pattern<F>(__hfma(halfway, last, one)) == pattern<F>(last));
 }
 
@@ -133,7 +133,7 @@ static void whole_numbers() {
     CHECK(__half_as_ushort(__int2half_ru(2049)) == __half_as_ushort(__float2half(2050.0f)));
     CHECK(__half_as_ushort(__int2half_rd(-2049)) == __half_as_ushort(__float2half(-2050.0f)));
     CHECK(__half_as_ushort(__ull2half_rz(~0ull)) == 0x7bff && __half_as_ushort(__ull2half_rn(~0ull)) == 0x7c00);
-    // 2^24 + 2^16 + 1 is beyond the middle of two numbers of 8 bits by its last bit alone.
+    // 2^24 + 2^16 + 1 is beyond the midpoint of two 8-bit significands only because of its last bit.
     CHECK(__bfloat16_as_ushort(__int2bfloat16_rn((1 << 24) + (1 << 16) + 1)) ==
           __bfloat16_as_ushort(__float2bfloat16((float)((1 << 24) + (1 << 17)))));
     CHECK(__bfloat16_as_ushort(__int2bfloat16_rn((1 << 24) + (1 << 16))) ==

@@ -1,4 +1,4 @@
-// Functions of integers, against their definitions written out bit by bit, and values by hand.
+// Integer functions, compared with bit-by-bit definitions and with values computed by hand.
 #include "check.h"
 
 static int bit(unsigned long long x, int at) { return x >> at & 1; }
@@ -28,7 +28,7 @@ static int signed_at(unsigned int word, int lane, int width) {
     return value >> (width - 1) ? value - (1 << width) : value;
 }
 
-// Every lane of a packed function against the function of one lane.
+// Every lane of a packed function, compared with the function of one lane.
 template <class Packed, class Lane>
 static void packed(Packed function, Lane lane, int width, bool is_signed, unsigned int x, unsigned int y) {
     const unsigned int result = function(x, y);
@@ -74,7 +74,7 @@ static void packed_functions(unsigned int x, unsigned int y) {
 static void products(unsigned int x, unsigned int y, unsigned long long p, unsigned long long q) {
     CHECK(__umulhi(x, y) == (unsigned int)((unsigned long long)x * y / 4294967296ull));
     CHECK(__mulhi((int)x, (int)y) == (int)(((long long)(int)x * (int)y) >> 32));
-    // The school's method, on halves of 32 bits.
+    // Long multiplication with 32-bit halves.
     const unsigned long long a = p >> 32, b = p & 0xffffffffu, c = q >> 32, d = q & 0xffffffffu;
     const unsigned long long middle = (b * d >> 32) + (a * d & 0xffffffffu) + (b * c & 0xffffffffu);
     CHECK(__umul64hi(p, q) == a * c + (a * d >> 32) + (b * c >> 32) + (middle >> 32));
@@ -106,7 +106,7 @@ int main() {
         products((unsigned int)p, (unsigned int)q, p, q);
         bits_of((unsigned int)p, q);
     }
-    // By hand.
+    // Computed by hand.
     CHECK(__byte_perm(0x33221100, 0x77665544, 0x7531) == 0x77553311);
     CHECK(__byte_perm(0x332211f0, 0x77665584, 0x98c4) == 0x00ffff84);
     CHECK(__funnelshift_l(0x80000001, 0x12345678, 4) == 0x23456788);

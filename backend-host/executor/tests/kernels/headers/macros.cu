@@ -1,5 +1,5 @@
-// A program's macros may have any names that the headers it includes afterwards need not know: all capital
-// letters, and words that stand for sizes, types and directions.
+// A program's macros may have any names that are not documented for the headers included after them: all
+// capital letters, and words for sizes, types and directions.
 #define A macro of the program
 #define B macro of the program
 #define C macro of the program
@@ -73,7 +73,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What the macros of the headers themselves make of a program.
+// The macros of the headers still work in a program.
 __global__ void kernel(float* out, curandState* states) {
     assert(out != nullptr);
     printf("%d %f", (int)threadIdx.x, sqrtf(CUDART_PI_F));

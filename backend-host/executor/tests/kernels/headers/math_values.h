@@ -1,5 +1,5 @@
-// Arguments and values of mathematical functions, computed with 400 bits and rounded once. The bounds are those
-// that CUDA documents for a device, in units of the last place.
+// Arguments and values of mathematical functions, computed with 400 bits and rounded once. The bounds are
+// those that CUDA documents for a GPU, in units in the last place.
 #pragma once
 
 ONE(double, rsqrt, 1,

@@ -1,12 +1,13 @@
-// Mathematical functions: values of multiple precision, within what is documented for a device, and the
-// special ones by hand.
+// Mathematical functions: compared with multiple-precision values, within the accuracy documented for a GPU,
+// and special values computed by hand.
 #include "check.h"
 
 template <class T> struct Bits;
 template <> struct Bits<float> { typedef int type; };
 template <> struct Bits<double> { typedef long long type; };
 
-// The distance of two numbers in units of the last place: in numbers between them.
+// The distance of two numbers in units in the last place, which is the number of representable values between
+// them.
 template <class T> static double apart(T x, T y) {
     typedef typename Bits<T>::type I;
     I a, b;

@@ -1,4 +1,4 @@
-// A program may call its functions what the system's library calls its own.
+// A program may use names of the system's library for its own functions.
 extern "C" {
 __device__ float random(unsigned int* state) { return (float)(*state = *state * 1664525u + 1013904223u); }
 __device__ int index(int row, int column) { return row * 8 + column; }

@@ -1,5 +1,6 @@
-// The generators of curand_kernel.h. The expected values are those of cuRAND's own header, compiled for a
-// host: words and uniform numbers to the bit, normal ones but for the last digits of its sine.
+// The generators of curand_kernel.h. The expected values come from cuRAND's own header, compiled for the
+// host. Words and uniform numbers are equal bit by bit; normal numbers differ in the last digits because of
+// its sine.
 #include "check.h"
 
 #include <curand_kernel.h>
@@ -27,7 +28,8 @@ template <class State> static void generator(const Expected& it, unsigned long l
     for (const double value : it.normals) CHECK(near(curand_normal(&state), value, 1e-6));
     for (const double value : it.normals_double) CHECK(near(curand_normal_double(&state), value, 1e-14));
     CHECK(near(curand_log_normal(&state, 0.5f, 0.25f), it.log_normal, 1e-6));
-    // What is kept of a pair of normal numbers is no log-normal one, and a log-normal one has the mean that it was made with.
+    // A kept normal number is not used as a log-normal one, and a kept log-normal number has the mean with
+    // which it was drawn.
     State kept = state, fresh;
     kept.boxmuller_flag = kept.boxmuller_flag_double = 0;
     curand_normal(&kept);
@@ -40,7 +42,7 @@ template <class State> static void generator(const Expected& it, unsigned long l
     CHECK_SAME(curand_log_normal_double(&kept, 0.5, 0.25), wide.x);
     CHECK_SAME(curand_log_normal_double(&kept, 7.0, 3.0), wide.y);
     CHECK(curand(&kept) == curand(&fresh));
-    // Words in between are skipped as they are drawn.
+    // Skipping words gives the same state as drawing them.
     State drawn = state, skipped = state;
     for (int i = 0; i < 1001; ++i) curand(&drawn);
     skipahead(1001, &skipped);
@@ -113,7 +115,7 @@ static const Expected mrg32k3a[] = {
      0xca83b572u, 0xf38d80bdu, 0x1.708262p-2f, 0x1.8e3be6571ee71p-1,
      {0.633377612, 2.58458757}, {-1.1026773880148766, 0.9614968126761444}, 2.81174088},
 };
-// Direction vectors of any kind will do: those of a linear congruence, each with its lowest bit set.
+// Any direction vectors are suitable: here a linear congruential sequence, with the lowest bit of each set.
 struct Directions {
     unsigned int words[32];
     unsigned long long long_words[64];
@@ -145,7 +147,7 @@ template <class State, class Word> static void sequence(State state, const Expec
     CHECK(near(curand_log_normal_double(&state, 0.5, 0.25), it.log_normal_double, 1e-14));
     const double means[] = {0.5, 7.0, 80.0, 999.0, 1500.0};
     for (int k = 0; k < 5; ++k) CHECK(curand_poisson(&state, means[k]) == it.poisson[k]);
-    // The last number of a sequence is followed by its first.
+    // The first number of a sequence follows the last one.
     State last = state;
     skipahead((Word)-1 - last.i, &last);
     const State first = state;
@@ -182,14 +184,14 @@ static void sequences() {
             1.86834753, 2.4398978663003099, {0, 5, 86, 999, 1397}});
 }
 
-// Means whose numbers are cuRAND's, but for those that a normal number is rounded to.
+// Means for which the numbers equal cuRAND's, except for rounded normal numbers.
 template <class State> static void poisson(const unsigned int (&counts)[8], unsigned int next) {
     const double means[] = {0.0, 0.5, 3.0, 20.0, 63.0, 5000.0, 1e6, 1e9};
     State state;
     curand_init(42, 3, 5, &state);
     for (int k = 0; k < 8; ++k) CHECK(curand_poisson(&state, means[k]) == counts[k]);
     CHECK(curand(&state) == next);
-    // Mean, variance and third moment of the distribution, within five deviations of theirs.
+    // Mean, variance and third moment of the distribution, within five standard deviations.
     const double measured[] = {7.0, 64.0, 300.0, 4000.0, 4001.0};
     for (const double mean : measured) {
         const int count = 40000;
@@ -202,7 +204,7 @@ template <class State> static void poisson(const unsigned int (&counts)[8], unsi
         CHECK(fabs(sums[1] / count - mean) < 5 * sqrt((2 * mean * mean + mean) / count));
         CHECK(fabs(sums[2] / count - mean) < 5 * sqrt((15 * mean * mean * mean + 24 * mean * mean + mean) / count));
     }
-    // No number has these means; each call ends.
+    // No distribution has these means, but each call returns.
     CHECK(curand_poisson(&state, -1.0) == 0);
     curand_poisson(&state, 0.0 / 0.0);
     curand_poisson(&state, 1.0 / 0.0);
@@ -227,7 +229,7 @@ int main() {
     CHECK(uniform.x == 0x1.3a64fep-3 && uniform.y == 0x1.230cc4p-1 && uniform.z == 0x1.2f34aap-4 && uniform.w == 0x1.0906ap-3);
     const double2 pair = curand_uniform2_double(&state);
     CHECK(pair.x == 0x1.41d38a9fd212p-7 && pair.y == 0x1.ece81d3841dc4p-1);
-    // Four at a time are two pairs.
+    // Four numbers in one call are two pairs.
     curandStatePhilox4_32_10_t pairs = state;
     const double4 four = curand_uniform4_double(&state), four_normal = curand_normal4_double(&state);
     const double4 four_log = curand_log_normal4_double(&state, 0.5, 0.25);

@@ -1,7 +1,7 @@
-// Arithmetic and conversions with a stated rounding, against exact arithmetic.
+// Arithmetic and conversions with a stated rounding, compared with exact arithmetic.
 //
-// A result is right if it is on its side of the exact value and its neighbour towards that is beyond.
-// Exact values are held by numbers of 113 bits; arguments are chosen so that they fit.
+// A result is right if it is on the correct side of the exact value, and its neighbour in that direction is
+// beyond it. Exact values are stored in 113-bit numbers; arguments are chosen so that they fit.
 #include "check.h"
 
 typedef __float128 Exact;
@@ -12,14 +12,14 @@ static float next(float x, float to) { return __builtin_nextafterf(x, to); }
 static double next(double x, double to) { return __builtin_nextafter(x, to); }
 template <class T> static T infinity() { return (T)__builtin_inf(); }
 static Exact size(Exact x) { return x < 0 ? -x : x; }
-// The largest number, and what would follow it: an infinite result stands for that.
+// Infinity stands for the number that would follow the largest one.
 static Exact held(float x) { return __builtin_isinf(x) ? (x > 0 ? (Exact)0x1p128 : -(Exact)0x1p128) : (Exact)x; }
 static Exact held(double x) {
     const Exact beyond = (Exact)0x1p1023 * 2;
     return __builtin_isinf(x) ? (x > 0 ? beyond : -beyond) : (Exact)x;
 }
 
-// `exact(y)` is positive if y is above the exact value, zero if it is that.
+// `exact(y)` is positive if y is above the exact value, and zero if it is equal.
 template <class T, class Excess> static bool right(T result, Side side, bool negative, Excess excess) {
     const Exact own = excess(held(result));
     if (own == 0) return true;
@@ -27,7 +27,7 @@ template <class T, class Excess> static bool right(T result, Side side, bool neg
     if (side == ZERO) side = negative ? UPWARD : DOWNWARD;
     if (side == UPWARD) return above && excess(held(next(result, -infinity<T>()))) < 0;
     if (side == DOWNWARD) return !above && excess(held(next(result, infinity<T>()))) > 0;
-    // To the nearest: the exact value is not beyond the number half way to its other neighbour.
+    // To nearest: the exact value is not beyond the midpoint to its other neighbour.
     const T other = next(result, above ? -infinity<T>() : infinity<T>());
     const Exact middle = excess((held(result) + held(other)) / 2);
     if (middle != 0) return (middle < 0) == above;
@@ -44,7 +44,7 @@ template <class T, class Excess> static bool right(T result, Side side, bool neg
         ALL(T, p, fma, rn, NEAREST) ALL(T, p, fma, rz, ZERO) ALL(T, p, fma, ru, UPWARD)         \
         ALL(T, p, fma, rd, DOWNWARD)                                                            \
     }
-// Quotients and roots are compared by what they are multiplied back to, which is exact.
+// Quotients and roots are checked by multiplying back, which is exact.
 #define ALL(T, p, fma, suffix, side)                                                            \
     RIGHT(__##p##add_##suffix(x, y), side, a + b < 0, it - (a + b));                            \
     RIGHT(__##p##sub_##suffix(x, y), side, a - b < 0, it - (a - b));                            \
@@ -72,7 +72,7 @@ template <class T> static Exact clamped(Exact x) {
     const Exact high = (T)-1 > (T)0 ? (Exact)(T)-1 : -low - 1;
     return x < low ? low : x > high ? high : x;
 }
-// Whole numbers by the definition of each direction.
+// Integers, by the definition of each direction.
 #define WHOLE(name, type, x)                                                                    \
     do {                                                                                        \
         const double exact = x, below = __builtin_floor(exact), above = __builtin_ceil(exact);  \
@@ -112,7 +112,7 @@ static void of_whole(unsigned long long w) {
     }
     float f;
     memcpy(&f, &w, sizeof f);
-    // 1 / sqrt(x): the number between the result and a neighbour, squared and times x, tells.
+    // 1 / sqrt(x): the midpoint between the result and a neighbour, squared and multiplied by x, decides.
     if (f > 0 && f < infinity<float>()) {
         const Exact x = f;
         RIGHT(__frsqrt_rn(f), NEAREST, false, it * it * x - 1);
@@ -130,7 +130,7 @@ int main() {
         of_whole(random_word() >> random_word() % 64);
         of_whole(random_word());
     }
-    // Overflow, underflow, zeros and what is no number.
+    // Overflow, underflow, zeros and NaN.
     const float big = 0x1.fffffep127f, inf = __builtin_inff();
     CHECK_SAME(__fadd_rz(big, big), big);
     CHECK_SAME(__fadd_ru(big, big), inf);
@@ -158,13 +158,13 @@ int main() {
     CHECK(__float2uint_rz(-1.0f) == 0 && __double2ull_rz(1e30) == ~0ull);
     CHECK(__float2int_rn(2.5f) == 2 && __float2int_rn(3.5f) == 4 && __float2int_rd(-2.5f) == -3);
     CHECK(__double2hiint(-1.0) == (int)0xbff00000 && __double2loint(__hiloint2double(5, -7)) == -7);
-    // Not merged into a multiply-add: 1 + 2^-12 squared has 2^-24 behind its float.
+    // Not fused into a multiply-add: 1 + 2^-12 squared has a term 2^-24 beyond the precision of a float.
     volatile float near = 1 + 0x1p-12f;
     CHECK_SAME(__fsub_rn(__fmul_rn(near, near), 1 + 0x1p-11f), 0.0f);
     CHECK_SAME(__fmul_rn(near, near) - (1 + 0x1p-11f), 0.0f);
     CHECK_SAME(__fadd_rn(near * near, -(1 + 0x1p-11f)), 0.0f);
     CHECK_SAME(__fmaf_rn(near, near, -(1 + 0x1p-11f)), 0x1p-24f);
-    // The rounding is what it was before.
+    // The rounding mode has been restored.
     CHECK_SAME(near * 0x1p-140f, (float)((double)near * 0x1p-140));
     return failures != 0;
 }

@@ -1,5 +1,5 @@
-// The functions of CUDA C with the types of their results. NVIDIA's compiler and the headers of this
-// package agree on every line: a line that does not compile, or whose type differs, fails.
+// The functions of CUDA C with their result types. NVIDIA's compiler and the headers of this package agree on
+// every line: a line that does not compile, or whose type differs, fails.
 template <class T, class U> struct Same { enum { value = 0 }; };
 template <class T> struct Same<T, T> { enum { value = 1 }; };
 template <class T> struct Bare { typedef T type; };

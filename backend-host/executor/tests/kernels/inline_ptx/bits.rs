@@ -1,4 +1,4 @@
-//! Bits, bytes and shifts: bit by bit, as the instruction set describes them.
+//! Bits, bytes and shifts: computed bit by bit, as described in the instruction set.
 
 use super::table::{Case, INTS, Int, case};
 
@@ -6,12 +6,12 @@ fn bit(value: u64, at: u32) -> bool {
     at < 64 && value >> at & 1 == 1
 }
 
-/// The number whose bits a function chooses.
+/// Returns the number with the bits that a function selects.
 fn of_bits(bits: u32, chosen: impl Fn(u32) -> bool) -> u64 {
     (0..bits).filter(|&at| chosen(at)).map(|at| 1 << at).sum()
 }
 
-/// A field of `a` from `b` on, of `c` bits.
+/// Returns the field of `a` with `c` bits, starting at `b`.
 fn bfe(bits: u32, is_signed: bool, a: u64, b: u64, c: u64) -> u64 {
     let (position, length) = ((b & 0xff) as u32, (c & 0xff) as u32);
     let last = (position + length).saturating_sub(1).min(bits - 1);
@@ -68,7 +68,7 @@ fn szext(clamps: bool, is_signed: bool, a: u64, b: u64) -> u64 {
     of_bits(32, |at| if at < width { bit(a, at) } else { sign })
 }
 
-/// The digits of the bytes that `prmt` chooses, from the lowest on.
+/// Returns the digits of the bytes that `prmt` selects, lowest first.
 fn permuted(x: &[u64], digits: [u64; 4]) -> u64 {
     let bytes = x[1] << 32 | x[0];
     let byte = |digit: u64| {
@@ -170,7 +170,7 @@ fn of_words() -> Vec<Case> {
     all.push(case("prmt.b32 %0, %1, %2, %3;", 'r', "rrr", |x| {
         permuted(x, [x[2] & 15, x[2] >> 4 & 15, x[2] >> 8 & 15, x[2] >> 12 & 15])
     }));
-    // For each value of the control the bytes, from the lowest on.
+    // The selected bytes for each value of the control, lowest first.
     let modes: [(&str, [[u64; 4]; 4]); 6] = [
         ("f4e", [[0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5], [3, 4, 5, 6]]),
         ("b4e", [[0, 7, 6, 5], [1, 0, 7, 6], [2, 1, 0, 7], [3, 2, 1, 0]]),
@@ -193,7 +193,7 @@ fn of_words() -> Vec<Case> {
     all
 }
 
-/// Parts of registers, and registers of parts.
+/// Parts of registers, and registers made of parts.
 fn of_parts() -> Vec<Case> {
     vec![
         case("mov.b64 %0, {%1, %2};", 'l', "rr", |x| x[1] << 32 | x[0]),

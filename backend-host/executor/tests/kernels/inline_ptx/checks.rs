@@ -1,10 +1,10 @@
-//! Faults of instructions, which launches with checks find.
+//! Faults in instructions, which launches with checks detect.
 
 use crate::units::{load_checked, pointer, shape};
 use host_executor::{Allocation, Checking, Checks, Error, FailureKind, Kernel, Memory};
 use std::ops::Range;
 
-/// One array.
+/// A single array.
 struct Array(Range<usize>);
 
 impl Memory for Array {
@@ -17,7 +17,7 @@ impl Memory for Array {
     }
 }
 
-/// What is found in a kernel `k` that takes 64 numbers, in a block of 64 threads.
+/// Returns the fault that is found in a kernel `k` with 64 numbers, in a block of 64 threads.
 fn found(body: &str) -> Option<(FailureKind, String)> {
     let text = format!("extern \"C\" __global__ void k(int *a, int n) {{\n{body}\n}}\n");
     let library = load_checked(&text);
@@ -29,7 +29,7 @@ fn found(body: &str) -> Option<(FailureKind, String)> {
     let kernel = Kernel::find(&library, "k").expect("the kernel");
     let (mut address, mut count) = (array.as_mut_ptr(), 64_i32);
     let arguments = [pointer(&mut address), pointer(&mut count)];
-    // SAFETY: the kernel takes a pointer and a number, and is checked before it accesses anything else.
+    // SAFETY: the kernel takes a pointer and a number, and is checked before any other access.
     match unsafe { kernel.launch_checked(&shape(1, 64), &checking, &arguments, &|| false) } {
         Ok(()) => None,
         Err(Error::Kernel(failure)) => Some((failure.kind, failure.message)),

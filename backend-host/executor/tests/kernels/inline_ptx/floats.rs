@@ -1,8 +1,8 @@
-//! Floating point and conversions: by exact arithmetic in a wider type, rounded as the instruction says.
+//! Floating point and conversions: exact arithmetic in a wider type, rounded as the instruction states.
 
 use super::table::{Case, case, float_case};
 
-/// How a result is rounded.
+/// The rounding of a result.
 #[derive(Clone, Copy, PartialEq)]
 enum Round {
     Nearest,
@@ -22,7 +22,7 @@ fn bits(value: f32) -> u64 {
     value.to_bits().into()
 }
 
-/// The float next to an exact number.
+/// Rounds an exact number to a float.
 fn rounded(exact: f64, how: Round) -> f32 {
     let nearest = exact as f32;
     let wide = f64::from(nearest);
@@ -48,7 +48,7 @@ fn saturated(value: f32) -> f32 {
     if value > 0.0 { value.min(1.0) } else { 0.0 }
 }
 
-/// The whole number next to one.
+/// Rounds a number to an integer.
 fn whole(value: f64, how: Round) -> f64 {
     match how {
         Round::Nearest => value.round_ties_even(),
@@ -98,7 +98,7 @@ fn arithmetic() -> Vec<Case> {
         }),
     ];
     for (name, how) in ROUNDINGS {
-        // A product has at most 48 bits, which a double holds; too small ones it does not.
+        // A product has at most 48 bits, which fit a double unless it is too small.
         all.push(float_case(format!("mul.{name}.f32 %0, %1, %2;"), 32, "rr", move |x| {
             bits(rounded(f64::from(single(x[0])) * f64::from(single(x[1])), how))
         }));
@@ -116,7 +116,7 @@ fn arithmetic() -> Vec<Case> {
         let plain = move |x: f32, y: f32| match (x.is_nan(), y.is_nan()) {
             (true, _) => y,
             (_, true) => x,
-            // A zero below is less than one above.
+            // A negative zero is less than a positive one.
             _ if x == y => {
                 let is_first = x.is_sign_positive() == is_max;
                 if is_first { x } else { y }
@@ -191,7 +191,7 @@ fn comparisons() -> Vec<Case> {
     all
 }
 
-/// Between all types of integers, and from floating point to them.
+/// Conversions between all integer types, and from floating point to them.
 fn to_integers() -> Vec<Case> {
     let kinds = [
         ("u8", 8, false),
@@ -227,7 +227,7 @@ fn to_integers() -> Vec<Case> {
                     kept
                 }
             };
-            // The number of the type's bits, and then its own extension.
+            // Truncates to the bits of the type, then extends.
             let extended = move |it: i128| {
                 let kept = it & ((1 << to_bits) - 1);
                 let own = if to_signed && kept >> (to_bits - 1) & 1 == 1 {
@@ -240,7 +240,7 @@ fn to_integers() -> Vec<Case> {
             all.push(case(format!("cvt.{to}.{from} %0, %1;"), letter, argument, move |x| {
                 extended(value(x[0]))
             }));
-            // Allowed where a number may be out of range.
+            // Allowed if a number may be out of range.
             let (least, most) = range(from_bits, from_signed);
             if least < lowest || most > highest {
                 all.push(case(
@@ -261,7 +261,7 @@ fn to_integers() -> Vec<Case> {
                 let own = if value.is_nan() {
                     if has_64 { 1 << (to_bits - 1) } else { 0 }
                 } else {
-                    // Beyond the range of i128 as well.
+                    // Also beyond the range of i128.
                     (whole(value, how) as i128).clamp(lowest, highest)
                 };
                 let kept = own & ((1 << to_bits) - 1);
@@ -301,7 +301,7 @@ fn to_integers() -> Vec<Case> {
     all
 }
 
-/// The number that half precision stands for.
+/// Returns the value of a half-precision number.
 fn half(bits: u64) -> f64 {
     let (exponent, fraction) = ((bits >> 10 & 31) as i32, (bits & 0x3ff) as f64);
     let size = match exponent {
@@ -313,14 +313,14 @@ fn half(bits: u64) -> f64 {
     if bits >> 15 & 1 == 1 { -size } else { size }
 }
 
-/// Half precision next to an exact number: among all, the one that is nearest, of two the even one.
+/// Returns the half-precision number nearest to an exact number, ties to even, by trying all of them.
 fn to_half(exact: f64) -> u64 {
     let sign = if exact.is_sign_negative() { 0x8000 } else { 0 };
     let size = exact.abs();
     if exact.is_nan() {
         return 0x7fff;
     }
-    // Halfway to what would come behind the largest number is infinity.
+    // The midpoint after the largest number rounds to infinity.
     if size >= 65520.0 {
         return sign | 0x7c00;
     }
@@ -361,7 +361,7 @@ fn halves() -> Vec<Case> {
         ),
         case("neg.f16 %0, %1;", 'h', "h", |x| x[0] ^ 0x8000),
         float_case("{.reg .b16 t; cvt.rn.bf16.f32 t, %1; mov.b32 %0, {0, t};}", 32, "r", |x| {
-            // The upper half; to the nearest, of two the even one.
+            // The upper half of a float, rounded to nearest, ties to even.
             if single(x[0]).is_nan() {
                 0x7fff_0000
             } else {
@@ -370,13 +370,13 @@ fn halves() -> Vec<Case> {
         }),
         case("cvt.rni.s32.f16 %0, %1;", 'r', "h", |x| {
             let value = half(x[0]).round_ties_even();
-            // NaN becomes zero, as `as` makes of it.
+            // NaN becomes zero, as with `as`.
             u64::from(value as i32 as u32)
         }),
     ]
 }
 
-/// A float of 13 bits less, each of whose two neighbours is tried: where the remainder counts as half, `tie` says whether
+/// Rounds a float to a format with 13 fewer bits, by trying both neighbours. For a tie, `tie` returns true if
 /// the upper one is taken.
 fn to_tf32(x: u64, tie: impl Fn(u64) -> bool) -> u64 {
     let x = x as u32 as u64;
@@ -403,7 +403,7 @@ fn tensor_floats() -> Vec<Case> {
     ]
 }
 
-/// What a device approximates is rounded once here.
+/// Functions that a GPU approximates are correctly rounded here.
 fn approximations() -> Vec<Case> {
     let functions: [(&str, Function); 3] =
         [("rcp", |x| 1.0 / x), ("sqrt", f64::sqrt), ("rsqrt", |x| 1.0 / x.sqrt())];

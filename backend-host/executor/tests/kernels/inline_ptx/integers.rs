@@ -1,14 +1,14 @@
-//! Arithmetic of integers, by the formulas of the instruction set.
+//! Integer arithmetic, by the formulas of the instruction set.
 
 use super::table::{Case, INTS, Int, case};
 
-/// The signed value of the lowest bits.
+/// Returns the signed value of the lowest bits.
 fn signed(value: u64, bits: u32) -> i128 {
     let kept = i128::from(value) & ((1 << bits) - 1);
     if kept >> (bits - 1) & 1 == 1 { kept - (1 << bits) } else { kept }
 }
 
-/// Instructions of all types of integers.
+/// Instructions for all integer types.
 fn of_all_types(it: Int) -> Vec<Case> {
     let Int { name, letter, two, three, bits, .. } = it;
     let high =
@@ -94,7 +94,7 @@ const COMPARISONS: [(&str, Comparison); 6] = [
     ("ge", |a, b| a >= b),
 ];
 
-/// Instructions that few types have.
+/// Instructions for only some types.
 fn of_words() -> Vec<Case> {
     let (u32, s32) = (INTS[1], INTS[4]);
     let mut all =
@@ -187,7 +187,7 @@ fn of_words() -> Vec<Case> {
     all
 }
 
-/// Sums and products of several words, with the carry from one to the next.
+/// Multi-word sums and products, with carries between the words.
 fn of_carries() -> Vec<Case> {
     let u32 = INTS[1];
     let whole = |low: u64, high: u64| u128::from(high) << 32 | u128::from(low);

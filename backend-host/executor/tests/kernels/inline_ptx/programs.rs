@@ -1,9 +1,9 @@
-//! Statements of programs: their forms, control flow, memory, and what threads do with each other.
+//! Inline PTX in programs: forms of statements, control flow, memory, and operations between threads.
 
 use crate::units::{compiler_of, failure, load, load_checked, run};
 use host_executor::{Error, Language, Source};
 
-/// The first results of a kernel `k` with one block.
+/// Returns the first results of a kernel `k` with one block.
 fn results(text: &str, threads: u32, count: usize) -> Vec<i32> {
     let mut array = vec![-1; 4096];
     run(&load(text), "k", 1, threads, &mut array);
@@ -154,7 +154,7 @@ extern "C" __global__ void k(int *out, int n) {
     out[3] = addc(10, 20);
 }
 "#;
-    // With checks, too, which find nothing wrong with what threads keep so.
+    // Also with checks, which find no fault in this.
     for library in [load(text), load_checked(text)] {
         let mut array = vec![-1; 4096];
         run(&library, "k", 1, 64, &mut array);
@@ -308,7 +308,7 @@ extern "C" __global__ void k(int *out, int n) {
     }
 }
 
-/// What the compiler says of a text.
+/// Returns the compiler's messages about a text.
 fn refused(language: Language, body: &str) -> String {
     let text = format!(
         "__device__ int one;\nextern \"C\" __global__ void k(int *out, int n) {{\n{body}\n}}\n"

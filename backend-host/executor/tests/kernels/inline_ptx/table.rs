@@ -1,35 +1,35 @@
-//! Instructions with random operands, in one kernel, against functions of the same operands.
+//! Compares instructions with random operands, all in one kernel, with functions of the same operands.
 
 use crate::units;
 use host_executor::{Kernel, Optimization, Schedule, Source};
 use std::fmt::Write as _;
 
-/// Threads of a block and blocks of the kernel; each thread has operands of its own.
+/// The number of threads in a block, and of blocks in the kernel. Each thread has its own operands.
 const THREADS: usize = 256;
 const BLOCKS: usize = 32;
 const ROWS: usize = THREADS * BLOCKS;
-/// Operands of a row.
+/// The number of operands in a row.
 const OPERANDS: usize = 4;
 
-/// A result by its operands.
+/// Computes a result from its operands.
 type Expected = dyn Fn(&[u64]) -> u64;
 
-/// An instruction: its text, the constraints of its result and its arguments, and what the result is.
+/// An instruction: its text, the constraints of its result and arguments, and the expected result.
 pub(crate) struct Case {
     text: String,
     to: char,
     from: &'static str,
     expected: Box<Expected>,
-    /// For which results are one: those that are NaN of this format.
+    /// Maps results that count as equal to the same value: NaNs of this format.
     same: fn(u64) -> u64,
 }
 
-/// One value for all that is NaN.
+/// Returns one value for all NaNs.
 fn merged(is_nan: bool, value: u64) -> u64 {
     if is_nan { u64::MAX } else { value }
 }
 
-/// An instruction whose result is a number of 16, 32 or 64 bits: a NaN is like any other.
+/// Creates a case whose result is a 16-bit, 32-bit or 64-bit number. All NaNs are equal.
 pub(crate) fn float_case(
     text: impl Into<String>,
     bits: u32,
@@ -53,14 +53,14 @@ pub(crate) fn case(
     Case { text: text.into(), to, from, expected: Box::new(expected), same: |it| it }
 }
 
-/// A type of integers: its name, its bits, whether it has a sign, and its constraint.
+/// An integer type: its name, size, signedness and constraint.
 #[derive(Clone, Copy)]
 pub(crate) struct Int {
     pub(crate) name: &'static str,
     pub(crate) bits: u32,
     pub(crate) signed: bool,
     pub(crate) letter: char,
-    /// Constraints of two and of three arguments.
+    /// The constraints for two and for three arguments.
     pub(crate) two: &'static str,
     pub(crate) three: &'static str,
 }
@@ -86,19 +86,19 @@ pub(crate) const INTS: [Int; 6] = [
 ];
 
 impl Int {
-    /// The number that bits stand for.
+    /// Returns the value of a bit pattern.
     pub(crate) fn value(self, bits: u64) -> i128 {
         let kept = self.wrap(i128::from(bits));
         let is_negative = self.signed && kept >> (self.bits - 1) & 1 == 1;
         i128::from(kept) - if is_negative { 1 << self.bits } else { 0 }
     }
 
-    /// The lowest bits of a number.
+    /// Returns the lowest bits of a number.
     pub(crate) fn wrap(self, value: i128) -> u64 {
         (value & ((1 << self.bits) - 1)) as u64
     }
 
-    /// All bits of a product, of twice the size.
+    /// Returns the full product, with twice the size.
     pub(crate) fn product(self, a: u64, b: u64) -> u128 {
         match self.signed {
             true => (self.value(a) * self.value(b)) as u128,
@@ -113,7 +113,7 @@ impl Int {
     }
 }
 
-/// A sequence of numbers (Knuth's MMIX generator), mostly of those at which something changes.
+/// A pseudo-random sequence (Knuth's MMIX generator) that favours edge values.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -141,7 +141,7 @@ impl Random {
             0x8000_0000_0000_0000,
             0xffff_ffff_ffff_ffff,
             0xffff_ffff_8000_0000,
-            // Of float and half: infinity, NaN, the least normal and subnormal number, -0, 1, 1.5.
+            // For float and half: infinity, NaN, the smallest normal and subnormal number, -0, 1, 1.5.
             0x7f80_0000,
             0x7fc0_0000,
             0x0080_0000,
@@ -176,7 +176,7 @@ fn truncated(letter: char, value: u64) -> u64 {
     }
 }
 
-/// Runs all cases in one kernel, and compares.
+/// Runs all cases in one kernel, and compares the results.
 pub(crate) fn check(cases: &[Case]) {
     let mut text = String::from(
         "extern \"C\" __global__ void k(unsigned long long *out, const unsigned long long *in) {\n\

@@ -1,8 +1,8 @@
-//! Instructions for video: parts of words by the formulas of the instruction set.
+//! Video instructions: parts of words, by the formulas of the instruction set.
 
 use super::table::{Case, case};
 
-/// The number of a part of a word: `size` bits, the one with this number.
+/// Returns part `number` of a word, with `size` bits.
 fn part(word: u64, size: u32, number: u32, is_signed: bool) -> i128 {
     let bits = i128::from(word >> (size * number)) & ((1 << size) - 1);
     if is_signed && bits >> (size - 1) & 1 == 1 { bits - (1 << size) } else { bits }
@@ -87,8 +87,8 @@ fn scalars() -> Vec<Case> {
     all
 }
 
-/// `vmad` with signs in front of its operands: the sign of one factor makes the product negative, and any makes the
-/// sum one with a sign.
+/// `vmad` with signs before its operands. The sign of one factor makes the product negative, and any sign
+/// makes the sum signed.
 fn signed_sums() -> Vec<Case> {
     let mut all = Vec::new();
     for (kind, is_signed) in [("u32", false), ("s32", true)] {
@@ -113,7 +113,7 @@ fn signed_sums() -> Vec<Case> {
 }
 
 fn vectors() -> Vec<Case> {
-    // To the nearest, halves away from zero.
+    // Rounds to nearest, ties away from zero.
     let average: Operation = |a, b| if a + b >= 0 { (a + b + 1) / 2 } else { -((1 - a - b) / 2) };
     let mut all = Vec::new();
     for (name, operation) in OPERATIONS.into_iter().chain([("vavrg", average)]) {
@@ -156,7 +156,7 @@ fn vectors() -> Vec<Case> {
             ));
         }
     }
-    // Chosen parts, and some results.
+    // Selected parts, and some of the results.
     all.push(case(
         "{.reg .u32 t; vadd4.u32.u32.u32 t.b20, %1.b7310, %2.b0123, %3; mov.b32 %0, t;}",
         'r',
@@ -173,7 +173,7 @@ fn vectors() -> Vec<Case> {
         'r',
         "rrr",
         |x| {
-            // The upper results are of the lower half of the first, and the lower of the other.
+            // The upper results use the lower half of the first operand, and the lower results the other one.
             let holds = part(x[0], 16, 0, true) > part(x[1], 16, 0, true);
             x[2] & 0xffff | u64::from(holds) << 16
         },

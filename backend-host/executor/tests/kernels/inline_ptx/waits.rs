@@ -1,11 +1,12 @@
-//! Constants, carries behind branches, and loops that wait for another thread.
+//! Constants, carries after branches, and loops that wait for another thread.
 
 use crate::units::{load, run};
 
 #[test]
 fn constants_have_a_sign_as_the_instruction_set_says() {
-    // What NVIDIA's compiler makes of them. Numbers with U have none, nor has one that fills all 64 bits, nor what `~`
-    // makes; a shifted number keeps its own, and is shifted by the lowest six bits.
+    // Results of NVIDIA's compiler. Numbers with U are unsigned, and so are numbers that fill all 64 bits and
+    // results of `~`. A shifted number keeps its signedness, and only the lowest six bits of the distance
+    // count.
     let table: [(&str, u64); 28] = [
         ("0xFFFFFFFFFFFFFFFF/2", 0x7fff_ffff_ffff_ffff),
         ("0x8000000000000000>>4", 1 << 59),

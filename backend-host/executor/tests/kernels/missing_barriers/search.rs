@@ -1,5 +1,5 @@
-//! Random kernels whose threads exchange data without barriers, and what they compute if each statement is executed by
-//! all threads of a block before the next one.
+//! Random kernels whose threads exchange data without barriers, and a model in which all threads of a block
+//! execute each statement before the next one.
 
 use super::{BLOCKS, THREADS};
 use crate::units::Random;
@@ -8,17 +8,17 @@ use std::fmt::Write as _;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Index {
     Own,
-    /// That of a thread some places further on.
+    /// The index of a thread this many places further on.
     Next(usize),
     Constant(usize),
     Warp,
-    /// That of the thread as far from the end.
+    /// The index of the thread at the same distance from the end.
     Mirrored,
-    /// That of a thread whose number differs in one bit.
+    /// The index of the thread whose number differs in one bit.
     Paired(usize),
 }
 
-/// How a statement names the element that it reads beside its own.
+/// The way in which a statement names the element that it reads, in addition to its own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum By {
     Name,
@@ -28,7 +28,7 @@ pub(crate) enum By {
     Function,
 }
 
-/// What a statement is behind.
+/// The condition or loop around a statement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Behind {
     Nothing,
@@ -37,19 +37,19 @@ pub(crate) enum Behind {
     Odd(usize),
     /// A comparison of the two elements.
     Less,
-    /// A loop over more elements than threads, for as many of them.
+    /// A loop over this many elements, more than there are threads.
     Rounds(usize),
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Array {
-    /// Of the block.
+    /// The shared memory of the block.
     Shared,
     /// The block's part of the data.
     Data,
 }
 
-/// Which thread executes statements alone: one of the block, or one lane of each warp.
+/// The thread that executes statements alone: one of the block, or one lane of each warp.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum One {
     Thread(usize),
@@ -61,9 +61,9 @@ pub(crate) enum Statement {
     Barrier,
     /// Reads an element into a variable of the thread.
     Read(usize, Array, Index),
-    /// Writes a variable to an element: no two threads to the same.
+    /// Writes a variable to an element. No two threads write to the same one.
     Write(Array, Index, usize),
-    /// Reads an element, and the thread's own, and writes that.
+    /// Reads an element and the thread's own element, and writes the latter.
     Update(Array, Index, By, Behind, usize),
     /// Adds to an element of shared memory.
     Add(Index, usize),
@@ -73,13 +73,13 @@ pub(crate) enum Statement {
     Repeated(usize, Vec<Statement>),
 }
 
-/// What kernels call.
+/// A function that the kernels call.
 pub(crate) const FUNCTION: &str =
     "__device__ int element(const int *all, int at) { return all[at]; }\n";
 
 pub(crate) const VARIABLES: usize = 3;
 
-/// Makes a list of statements; those that `one` executes alone have no others in them.
+/// Generates a list of statements. Lists that `one` executes alone are not nested.
 pub(crate) fn list(random: &mut Random, one: Option<One>, depth: usize) -> Vec<Statement> {
     let count = if one.is_some() { 1 + random.below(3) } else { 3 + random.below(6) };
     (0..count).map(|_| statement(random, one, depth)).collect()
@@ -99,9 +99,10 @@ fn statement(random: &mut Random, one: Option<One>, depth: usize) -> Statement {
         Some(One::Lane(_)) => Index::Warp,
         None => [Index::Own, Index::Next(1 + random.below(THREADS - 1))][random.below(2)],
     };
-    // A list that one lane of each warp executes is one statement: no other warp has a part in its elements.
+    // A list that one lane of each warp executes counts as one statement, so other warps must not access its
+    // elements.
     let read = if matches!(one, Some(One::Lane(_))) { own } else { any };
-    // Global memory counts where threads share an element.
+    // In global memory, only elements that threads share are handled.
     let is_known = |it: &Index| matches!(it, Index::Constant(_) | Index::Warp);
     let array_of = |index: &Index, array| match array {
         Array::Data if !is_known(index) && !matches!(index, Index::Own) => Array::Shared,
@@ -183,7 +184,8 @@ fn element(array: Array, index: Index) -> String {
     }
 }
 
-/// The text of an update. With a loop in rounds, `u` stands for shared memory, and the thread's index is that in it.
+/// Returns the text of an update. With a loop in rounds, `u` stands for shared memory, and the thread's index
+/// is its index there.
 fn update_text(array: Array, index: Index, by: By, behind: Behind, operation: usize) -> String {
     let (name, own) = match (array, behind) {
         (_, Behind::Rounds(_)) => ("u".to_owned(), "u[i]".to_owned()),
@@ -229,12 +231,12 @@ fn update_text(array: Array, index: Index, by: By, behind: Behind, operation: us
              __syncthreads(); s[t] = u[t] ^ u[t + {THREADS}]; }}",
             THREADS - 1
         ),
-        // Of other elements of global memory, threads read in order behind barriers alone.
+        // For other elements of global memory, the order of reads is guaranteed only by barriers.
         _ => format!("{{ __syncthreads(); {before} {whole} __syncthreads(); }}"),
     }
 }
 
-/// The text of a kernel.
+/// Returns the text of a kernel.
 pub(crate) fn text(number: usize, statements: &[Statement]) -> String {
     let mut text = format!(
         "extern \"C\" __global__ void kernel_{number}(int *out, int *data) {{\n\
@@ -295,7 +297,7 @@ struct Model<'d> {
     data: &'d mut [i32],
 }
 
-/// What a kernel writes to `out`; the data is changed.
+/// Returns the values that a kernel writes to `out`, and updates the data.
 pub(crate) fn run(statements: &[Statement], data: &mut [i32]) -> Vec<i32> {
     let mut out = Vec::new();
     for block in 0..BLOCKS {
@@ -325,7 +327,7 @@ impl Model<'_> {
         }
     }
 
-    /// All threads read before one writes.
+    /// All threads read before one of them writes.
     fn update(
         &mut self,
         array: Array,

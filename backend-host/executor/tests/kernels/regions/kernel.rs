@@ -1,27 +1,27 @@
-//! Random kernels as trees.
+//! Generates random kernels as trees.
 
 use super::tree::{Kind, Statement, Tree, Value};
 use crate::units::Random;
 
-/// What a variable may be used for.
+/// The permitted uses of a variable.
 #[derive(Clone, Copy)]
 struct Variable {
     id: usize,
     is_uniform: bool,
     is_const: bool,
     is_array: bool,
-    /// True for one that begins as a function of the thread, and is only shifted by the same in all threads.
+    /// True for a variable that starts as a function of the thread, and is only shifted by uniform values.
     is_shifted: bool,
 }
 
 impl Variable {
-    /// True for a number that each thread may change as it wants.
+    /// Returns true for a number that each thread may change independently.
     fn is_free(&self) -> bool {
         !(self.is_const || self.is_array || self.is_uniform || self.is_shifted)
     }
 }
 
-/// Makes a random kernel.
+/// Generates a random kernel.
 pub(crate) struct Maker<'r> {
     random: &'r mut Random,
     kinds: Vec<Kind>,
@@ -35,7 +35,7 @@ impl<'r> Maker<'r> {
 
     pub(crate) fn tree(mut self) -> Tree {
         let count = 3 + self.random.below(8);
-        // What is never written the compiler takes for zero, however it is filled.
+        // The compiler treats memory that is never written as zero, however it is filled.
         let first = Value::Binary("^", Box::new(Value::Thread), Box::new(self.value(2, false)));
         let mut statements = vec![Statement::AssignShared("=", first)];
         statements.extend(self.statements(count, 3, true, false));
@@ -81,8 +81,8 @@ impl<'r> Maker<'r> {
         }
     }
 
-    /// Statements of a scope: `is_outer` where they are outside of what differs between threads, so that
-    /// barriers may be there.
+    /// Generates the statements of a scope. `is_outer` is true outside of divergent conditions, where
+    /// barriers are allowed.
     fn statements(
         &mut self,
         count: usize,
@@ -107,13 +107,13 @@ impl<'r> Maker<'r> {
         id
     }
 
-    /// The number of a variable that no later statement names.
+    /// Returns the number of a variable that no later statement names.
     fn undeclared(&mut self) -> usize {
         self.kinds.push(Kind::default());
         self.kinds.len() - 1
     }
 
-    /// The declaration of a variable, of a random type.
+    /// Returns the declaration of a variable with a random type.
     fn declaration(&mut self, id: usize, is_const: bool, value: Value) -> Statement {
         let kinds = [Kind::Int, Kind::Int, Kind::Short, Kind::Byte];
         let kind = kinds[self.random.below(kinds.len())];
@@ -121,7 +121,7 @@ impl<'r> Maker<'r> {
         Statement::Declare { id, kind, is_const, value: Some(value) }
     }
 
-    /// A variable that is shifted, or the next shift of one.
+    /// Declares a variable that is shifted, or shifts an existing one.
     fn shifted(&mut self) -> Statement {
         let step = ["++", "--"][self.random.below(2)];
         match self.pick(|it| it.is_shifted) {
@@ -158,7 +158,7 @@ impl<'r> Maker<'r> {
                 let id = self.declare(false, false, true);
                 Statement::Array { id, values: Some(values) }
             }
-            // What is the same in all threads is written where all come to.
+            // Uniform variables are written where all threads arrive.
             3 | 4 => {
                 let chosen =
                     self.pick(|it| it.is_free() || (is_outer && it.is_uniform && !it.is_const));
@@ -169,7 +169,7 @@ impl<'r> Maker<'r> {
                 match self.random.below(4) {
                     0 => Statement::Step(id, if self.random.below(2) == 0 { "++" } else { "--" }),
                     number => {
-                        // A shift by the same in all threads is an assignment of its own.
+                        // A shift by a uniform value is a separate assignment.
                         let is_same = is_uniform || number == 1;
                         let operator = ["=", "+=", "-=", "^="][self.random.below(4)];
                         Statement::Assign(id, self.kinds[id], operator, self.value(2, is_same))
@@ -245,13 +245,13 @@ impl<'r> Maker<'r> {
         }
     }
 
-    /// A value from 0 to 3.
+    /// Returns a value from 0 to 3.
     fn small(&mut self, is_uniform: bool) -> Value {
         let value = self.value(1, is_uniform);
         Value::Binary("&", Box::new(value), Box::new(Value::Number(3)))
     }
 
-    /// A comparison that neighbouring threads meet.
+    /// Returns a comparison that neighbouring threads meet.
     fn of_neighbours(&mut self) -> Value {
         let own =
             [Value::Thread, Value::Index(0, 0), Value::Index(0, 1)][self.random.below(3)].clone();
@@ -266,7 +266,7 @@ impl<'r> Maker<'r> {
         Value::Binary(["<", "=="][self.random.below(2)], a, b)
     }
 
-    /// A value that is 1 in some threads.
+    /// Returns a value that is 1 in some threads.
     fn hash(&mut self) -> Value {
         let number = Value::Number(1 + self.random.below(13) as i32);
         let product = Value::Binary("*", Box::new(Value::Thread), Box::new(number));
@@ -275,7 +275,7 @@ impl<'r> Maker<'r> {
 }
 
 impl Statement {
-    /// The statement, or one that does nothing.
+    /// Returns the statement if it is wanted, otherwise an empty one.
     fn only_if(self, is_wanted: bool) -> Statement {
         if is_wanted { self } else { Statement::Block(Vec::new()) }
     }

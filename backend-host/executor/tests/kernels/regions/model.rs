@@ -1,15 +1,16 @@
-//! What a kernel computes: each statement for all threads of a block before the next one.
+//! A model of a kernel that runs each statement for all threads of a block before the next one.
 
 use super::tree::{Kind, Statement, Tree, Value};
 
-/// Elements of the kernels' data.
+/// The number of elements of the kernels' data.
 pub(crate) const DATA: usize = 256;
 
 pub(crate) fn data(index: usize) -> i32 {
     (index as i32).wrapping_mul(0x9e37_79b1_u32 as i32) >> 7
 }
 
-/// Runs a kernel, and returns what it writes: a number for each thread, then one for each element of the data.
+/// Runs a kernel, and returns the values that it writes: a number for each thread, then one for each element
+/// of the data.
 pub(crate) fn run(tree: &Tree, grid: [usize; 3], block: [usize; 3], numbers: [i32; 2]) -> Vec<i32> {
     let mut results = Vec::new();
     let mut written = vec![0; DATA];
@@ -227,7 +228,7 @@ impl Model<'_> {
         }
     }
 
-    /// A loop whose variable `id` changes by a number behind each iteration.
+    /// Runs a loop whose variable `id` changes by a number after each iteration.
     fn repeat(
         &mut self,
         active: &mut [bool],

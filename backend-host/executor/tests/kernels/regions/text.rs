@@ -9,7 +9,7 @@ template <class T> __device__ void add_to(T *place, int by) { *place += by; }
 template <class T> __device__ void mix_into(T &place, int with) { place = place * 3 ^ with; }
 ";
 
-/// The text of kernels.
+/// Returns the text of kernels.
 pub(crate) fn text(trees: &[Tree]) -> String {
     let mut text = HEAD.to_owned();
     for (number, tree) in trees.iter().enumerate() {
@@ -75,7 +75,7 @@ impl Statement {
                 }
                 None => writeln!(text, "int v{id}[4];"),
             },
-            // A constant that does not fit would be warned of.
+            // The compiler would warn about a constant that does not fit.
             Statement::Assign(id, kind, "=", value) => {
                 writeln!(text, "v{id} = ({})({});", kind.name(), value.text())
             }
@@ -112,7 +112,7 @@ impl Statement {
                 writeln!(text, "}}")
             }
             Statement::While { id, times, asks_last, body } => {
-                // The variable counts down at the end of the body, which nothing jumps over.
+                // The variable counts down at the end of the body, which no jump bypasses.
                 let _ = writeln!(text, "{{ int v{id} = {};", times.text());
                 let _ = match asks_last {
                     true => writeln!(text, "do {{"),

@@ -1,5 +1,5 @@
-//! Rows of threads in which an index or a compared value wraps, against what each thread computes alone, in kernels
-//! with a barrier and in those whose threads return.
+//! Compares rows of threads in which an index or a compared value wraps with the results of each thread
+//! alone, in kernels with a barrier and in kernels whose threads return.
 
 use crate::units;
 use crate::units::Random;
@@ -7,8 +7,8 @@ use host_executor::{Kernel, Schedule, Shape};
 use std::collections::HashSet;
 use std::ffi::c_void;
 
-/// `i` counts from thread to thread. Bits are the comparisons that a thread meets; bytes are written where
-/// narrow numbers point to.
+/// `i` increases from thread to thread. Each bit is a comparison that a thread meets; the bytes are written
+/// at narrow indices.
 const TEXT: &str = r#"
 #define ROWS(name, T, U) \
 extern "C" __global__ void name(long base, long bound, unsigned char *bits, unsigned char *middle) { \
@@ -53,7 +53,7 @@ ALL(of_mixed, int, unsigned)
 ROWS(of_widened, short, unsigned)
 "#;
 
-/// A number as one of a type, and as it is compared.
+/// Returns a number converted to a type, and the value that is compared.
 fn converted(name: &str, number: i64) -> [i128; 2] {
     let own = match name {
         "of_char" => i128::from(number as i8),
@@ -68,7 +68,7 @@ fn converted(name: &str, number: i64) -> [i128; 2] {
     [own, if is_unsigned { i128::from(own as u32) } else { own }]
 }
 
-/// The bits of a thread, and where it writes, if it does.
+/// Returns the bits of a thread, and the place where it writes, if it does.
 fn expected(
     name: &str,
     returns: &str,
@@ -79,7 +79,7 @@ fn expected(
         "of_widened" => i128::from(bound as u32),
         _ => converted(name, bound)[1],
     };
-    // The sum is converted after it.
+    // The sum is converted afterwards.
     let [own, compared] = converted(name, (converted(name, base)[0] as i64).wrapping_add(x));
     let at = (i64::from(own as i16) + 32768) as usize;
     let of_returning = |first: bool, second: bool| match (first, second) {
@@ -129,7 +129,7 @@ fn indices_and_conditions_wrap_in_rows_as_they_do_otherwise() {
         let name = names[round % names.len()];
         let numbers = [number(80), number(100)];
         let threads = 1 + (round / 9 % 70) as i64;
-        // Those that return have several blocks.
+        // Kernels whose threads return have several blocks.
         let forms = [("", 1), ("_at_end", 3), ("_at_begin", 2), ("_but_one", 3)];
         let is_single = !matches!(name, "of_uchar" | "of_int" | "of_mixed");
         let (returns, blocks) = forms[if is_single { 0 } else { round / 9 % 4 }];
@@ -138,7 +138,7 @@ fn indices_and_conditions_wrap_in_rows_as_they_do_otherwise() {
         for fibers in [false, true] {
             let (mut bits, mut bytes) = (vec![0_u8; 140 * blocks], vec![0_u8; 65536]);
             let [mut base, mut bound] = numbers;
-            // SAFETY: the array is so long.
+            // SAFETY: the array has this length.
             let mut middle = unsafe { bytes.as_mut_ptr().add(32768) };
             let mut address = bits.as_mut_ptr();
             let arguments: [*mut c_void; 4] = [
@@ -150,7 +150,7 @@ fn indices_and_conditions_wrap_in_rows_as_they_do_otherwise() {
             let grid = [blocks as u32, 1, 1];
             let shape = Shape { grid, block: [threads as u32, 2, 1], cooperative: false };
             let schedule = Schedule { fibers, ..Schedule::default() };
-            // SAFETY: the kernel takes these, and stays inside of the arrays.
+            // SAFETY: the kernel takes these arguments, and stays inside the arrays.
             let done = unsafe { kernel.launch(&shape, &schedule, &arguments, &|| None) };
             done.unwrap_or_else(|error| panic!("{error}"));
             let mut written = HashSet::new();

@@ -1,4 +1,4 @@
-//! What a kernel is made of.
+//! The statements and values of a random kernel.
 
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
@@ -11,7 +11,7 @@ pub(crate) enum Value {
     Thread,
     Variable(usize),
     Element(usize, Box<Value>),
-    /// The thread's own place in shared memory.
+    /// The thread's own element in shared memory.
     OwnShared,
     Binary(&'static str, Box<Value>, Box<Value>),
     Choice(Box<Value>, Box<Value>, Box<Value>),
@@ -22,7 +22,7 @@ pub(crate) enum Value {
 #[derive(Clone, Debug)]
 pub(crate) enum Statement {
     Barrier,
-    /// A variable of a number: with `const`, and with what it begins with.
+    /// A variable, with or without `const`, and its initial value.
     Declare {
         id: usize,
         kind: Kind,
@@ -39,10 +39,10 @@ pub(crate) enum Statement {
     Step(usize, &'static str),
     AssignElement(usize, Value, &'static str, Value),
     AssignShared(&'static str, Value),
-    /// All write to shared memory, and read what another one wrote.
+    /// All threads write to shared memory, and read a value that another one wrote.
     Exchange(usize, Value),
     If(Value, Vec<Statement>, Vec<Statement>),
-    /// From a value to another one, by a number.
+    /// From one value to another, with a step.
     For {
         id: usize,
         from: Value,
@@ -50,7 +50,7 @@ pub(crate) enum Statement {
         by: i32,
         body: Vec<Statement>,
     },
-    /// So many times at most, while the value is not zero, which is asked first or last.
+    /// At most this many iterations, while the value is not zero. The condition comes first or last.
     While {
         id: usize,
         times: Value,
@@ -68,13 +68,13 @@ pub(crate) enum Statement {
     Break,
     Continue,
     Return(Value),
-    /// Functions that write by a pointer, and by a reference.
+    /// Functions that write through a pointer, and through a reference.
     CallPointer(usize, Value),
     CallReference(usize, Value),
     Block(Vec<Statement>),
 }
 
-/// The type of a variable: an `int`, or one that is stored in fewer bits, and computed with as an `int`.
+/// The type of a variable: an `int`, or a narrower type that is promoted to `int`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum Kind {
     #[default]
@@ -92,7 +92,7 @@ impl Kind {
         }
     }
 
-    /// The value that is stored.
+    /// Returns the value after it is stored.
     pub(crate) fn stored(self, value: i32) -> i32 {
         match self {
             Kind::Int => value,
@@ -102,11 +102,11 @@ impl Kind {
     }
 }
 
-/// A kernel: its statements, and what each thread writes at the end.
+/// A kernel: its statements, and the value that each thread writes at the end.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     pub(crate) statements: Vec<Statement>,
     pub(crate) result: Value,
-    /// Of all variables: counters and arrays are of `int`.
+    /// The types of all variables; counters and arrays have type `int`.
     pub(crate) kinds: Vec<Kind>,
 }
