@@ -62,7 +62,7 @@ pub fn unit(
     unit_of(&tokens, names, without, meets, is_hip)
 }
 
-/// Like [`unit`], for a text whose qualifiers are in places that C++ accepts.
+/// Like [`unit()`], for a text whose qualifiers are in places that C++ accepts.
 fn unit_of(
     tokens: &Tokens<'_>,
     names: &[&str],

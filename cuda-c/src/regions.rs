@@ -1,19 +1,49 @@
 //! Generates the loop variant of a kernel: loops over the threads of a block between its barriers.
 //!
 //! Between two barriers the threads of a block may run in any order. A run of statements without a barrier,
-//! called a *region*, therefore becomes a loop over the threads. A statement that contains a barrier stays
-//! around such loops, once per block; its condition must be the same in all threads of the block. The locals
-//! of the kernel fall into three groups:
+//! called a *region*, therefore becomes a loop over the threads (a *thread loop*), which the compiler can
+//! vectorise. A statement that contains a barrier stays around such loops and runs once per block; its
+//! condition must be *uniform*, that is, have the same value in all threads of the block. The locals of the
+//! kernel fall into three groups:
 //!
-//! - A local with the same value in all threads becomes one variable of the block.
+//! - A uniform local becomes one variable of the block.
 //! - A local that is a function of the thread's index is recomputed in each region.
 //! - Any other local that lives across regions gets one array element per thread.
 //!
+//! In this kernel, for example, `t` is a function of the thread's index, and `v` lives across both regions:
+//!
+//! ```text
+//! int t = threadIdx.x;
+//! float v = x[t];
+//! s[t] = v;
+//! __syncthreads();
+//! x[t] = v + s[0];
+//! ```
+//!
+//! Its loop variant is, in simplified form:
+//!
+//! ```text
+//! float vs[threads];
+//! for (thread) { const int t = threadIdx.x; vs[thread] = x[t]; s[t] = vs[thread]; }
+//! for (thread) { const int t = threadIdx.x; x[t] = vs[thread] + s[0]; }
+//! ```
+//!
 //! The variant is generated from the tokens of the preprocessed text and inserted after the kernel, which is
-//! left unchanged. A kernel that is not fully understood gets no loop variant: for example if a name may
-//! stand for something that waits, or if a type or a statement is not read with certainty. Values that are
-//! assumed to be the same in all threads are `const` inside the loops. If that assumption was wrong, the
-//! compiler rejects the variant, and the text is compiled again without it.
+//! left unchanged:
+//!
+//! 1. [`statements`] parses the kernel. [`program`] has the meanings of names in the rest of the text.
+//! 2. [`meetings`] inserts barriers where the kernel lets threads race.
+//! 3. [`classes`] classifies the locals.
+//! 4. [`layout`] divides the statements into regions.
+//! 5. [`writer`] writes the variant.
+//!
+//! Some kernels are rewritten first, so that they can be read ([`mod@plain`]), or so that threads can meet in
+//! the middle of a statement ([`mod@in_step`]).
+//!
+//! A kernel that is not fully understood gets no loop variant: for example if a name may stand for something
+//! that waits, or if a type or a statement is not read with certainty. Values that are assumed to be uniform
+//! are `const` inside the loops. If that assumption was wrong, the compiler rejects the variant, and the text
+//! is compiled again without it.
 
 mod access;
 mod assigned;

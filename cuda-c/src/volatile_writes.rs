@@ -1,14 +1,23 @@
 //! Makes the lanes of a warp meet at assignments to volatile shared memory.
 //!
 //! Programs written before `__syncwarp` exchange values between the lanes of a warp through volatile shared
-//! memory without a barrier. On a GPU all lanes read, then all write. If a statement assigns to an element of
-//! a volatile array or pointer, the element is therefore wrapped in a call
-//! (`include/cuda_c/volatile_writes.h`). The result of the call waits for the other lanes when it is assigned
-//! to, if the element is in shared memory. If the element turns out not to be volatile, the assignment works
-//! as before.
+//! memory without a barrier:
 //!
-//! After a branch with such a write, the lanes meet again (`branches`). A loop that waits for another
-//! thread's write lets that thread run (`loops`). Statements that are not understood with certainty stay
+//! ```text
+//! volatile float *s = shared;
+//! s[t] += s[t + 16];
+//! s[t] += s[t + 8];
+//! ```
+//!
+//! On a GPU all lanes read, then all write. If a statement assigns to an element of a volatile array or
+//! pointer, the element is therefore wrapped in a call (`include/cuda_c/volatile_writes.h`):
+//! `::cuda_c::together(s[t]) += s[t + 16];`. The result of the call waits for the other lanes when it is
+//! assigned to, if the element is in shared memory. If the element turns out not to be volatile, the
+//! assignment works as before. If the assigned value is a constant, the lanes only meet after the write
+//! (`at_once`), because other lanes may be waiting for it.
+//!
+//! After a branch with such a write, the lanes meet again ([`branches`]). A loop that waits for another
+//! thread's write lets that thread run ([`loops`]). Statements that are not understood with certainty stay
 //! unchanged.
 
 mod branches;
@@ -19,7 +28,9 @@ mod waits;
 use crate::tokens::{Kind, Tokens};
 use names::Names;
 
+/// The call around an element whose write waits until all lanes have read.
 const TOGETHER: &str = "::cuda_c::together(";
+/// The call around an element to which a constant is assigned. It is written without waiting for other lanes.
 const AT_ONCE: &str = "::cuda_c::at_once(";
 
 /// A range of bytes of the text (start and end), and its replacement.
@@ -138,6 +149,7 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// Wraps the left side of an assignment in a call, if it may be a volatile element.
     fn wrap(&mut self, begin: usize, left: &Left, function: &str) {
         if left.is_element {
             let (start, end) = (self.tokens.all[begin].start, self.tokens.all[left.end - 1].end);

@@ -1,8 +1,17 @@
 //! Classifies how an expression uses a variable: it reads it, writes to it, or may do either.
+//!
+//! With `int v, *p`:
+//!
+//! - `v + 1`, `f(v)` with a function that takes values, `p[0] = 1` and `*p = 1` are reads: the last two write
+//!   to the target of the pointer and only read `p`.
+//! - `v = 1`, `v += 1` and `++v` are writes. So are `a[0] = 1` and `s.x = 1` of an array `a` and a structure
+//!   `s`.
+//! - `&v` and `g(v)` with an unknown function may be either.
 
 use super::lexemes::{Lexemes, is_assignment};
 use super::words::is_type;
 
+/// The way in which an expression uses a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     /// Reads the value, or accesses the target of a pointer.

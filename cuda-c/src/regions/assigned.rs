@@ -1,8 +1,16 @@
-//! Checks that a thread assigns to a local before it reads it.
+//! Definite-assignment analysis: checks that a thread assigns to a local before it reads it.
 //!
 //! A read of an uninitialised local is undefined behaviour. It works in practice if one thread assigns and
-//! all threads read, because the compiler uses the only assigned value for all of them. An array with one
-//! element per thread would break this, so such a kernel gets no loop variant.
+//! all threads read, because the compiler uses the only assigned value for all of them:
+//!
+//! ```text
+//! float v;
+//! if (threadIdx.x == 0) v = x[0];
+//! __syncthreads();
+//! y[threadIdx.x] = v;
+//! ```
+//!
+//! An array with one element per thread would break this, so such a kernel gets no loop variant.
 
 use super::access::Access;
 use super::facts::facts;
@@ -55,6 +63,8 @@ impl Reader<'_, '_, '_> {
         }
     }
 
+    /// Reads a loop. Its body may never run, so it assigns nothing for certain, except in a `do` loop without
+    /// jumps.
     fn repeated(&mut self, it: &Loop, has_value: bool) -> bool {
         let before = self.list(&it.init, has_value);
         if it.is_do {
@@ -68,6 +78,8 @@ impl Reader<'_, '_, '_> {
         before
     }
 
+    /// Reads an expression: its first use of the local decides. An assignment in an operand that may be
+    /// skipped (`&&`, `||`, `?`) does not count for later statements.
     fn expression(&mut self, range: &Range<usize>, mut has_value: bool) -> bool {
         let lexemes = self.lexemes;
         let mut uses =

@@ -1,4 +1,25 @@
-//! Classifies the locals of a kernel by how the loops over its threads have to treat them.
+//! Classifies the locals of a kernel by how the thread loops have to treat them.
+//!
+//! ```text
+//! __global__ void f(float *x, int n) {            // x, n: Uniform
+//!     __shared__ float s[64];                     // s: Shared
+//!     int t = threadIdx.x;                        // t: Computed
+//!     int i = blockIdx.x * blockDim.x + t;        // i: Shifted, because of the `+=` below
+//!     float sum = 0;                              // sum: Own
+//!     for (int step = 0; step < n; step++) {      // step: Uniform
+//!         s[t] = x[i];
+//!         __syncthreads();
+//!         sum += s[step % 64];
+//!         i += gridDim.x * blockDim.x;
+//!         __syncthreads();
+//!     }
+//! }
+//! ```
+//!
+//! Uniform locals are found as a greatest fixed point: every candidate is assumed to be uniform, and loses
+//! the class once a value that is assigned to it is not uniform under the remaining assumptions. The
+//! classification then checks that all branches and loops around thread loops have uniform conditions, so
+//! that control flow does not diverge at a barrier.
 
 use super::access::Access;
 use super::facts::{facts, is_outer};
@@ -11,6 +32,7 @@ use super::words::{INDICES, is_integer, is_specifier};
 use std::collections::HashSet;
 use std::ops::Range;
 
+/// The class of a local, which decides the form that it has in thread loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     /// Uniform: the same in all threads. It becomes one variable, assigned by statements between the loops.
@@ -97,6 +119,7 @@ pub(super) fn classes(
     sorter.is_sound().then_some(sorter.found)
 }
 
+/// Classifies the locals of one kernel.
 pub(super) struct Sorter<'s, 't, 'a> {
     pub(super) lexemes: &'s Lexemes<'t, 'a>,
     pub(super) body: &'s Body,
@@ -111,6 +134,7 @@ pub(super) struct Sorter<'s, 't, 'a> {
 }
 
 impl<'s> Sorter<'s, '_, '_> {
+    /// Collects the assignments, conditions and loops of some statements.
     fn list(&mut self, nodes: &'s [Node]) -> Option<()> {
         nodes.iter().try_for_each(|node| self.node(node))
     }
@@ -137,6 +161,7 @@ impl<'s> Sorter<'s, '_, '_> {
         Some(())
     }
 
+    /// Reads a loop with barriers: its condition and steps run once per block.
     fn outer_loop(&mut self, it: &'s Loop) -> Option<()> {
         if !it.condition.is_empty() {
             self.conditions.push(it.condition.clone());
@@ -175,6 +200,7 @@ impl<'s> Sorter<'s, '_, '_> {
         self.found.writes.iter().filter(move |it| it.local == local)
     }
 
+    /// Assigns a class to each local, then looks for strided loops, increasing indices and guards.
     fn sort(&mut self) {
         for (id, local) in self.body.locals.iter().enumerate() {
             self.found.of[id] = match local.is_shared {
@@ -206,7 +232,7 @@ impl<'s> Sorter<'s, '_, '_> {
         self.found.guards = self.guards();
     }
 
-    /// Returns true if the kernel only reads a variable, and assigns to it only between loops over threads.
+    /// Returns true if a variable is only read inside thread loops, and assigned only between them.
     fn is_orderly(&self, id: usize) -> bool {
         let is_step = |write: &Write| write.of_step.is_some();
         let is_kept = !self.context.keeps_order || self.writes_of(id).all(is_step);
@@ -222,6 +248,7 @@ impl<'s> Sorter<'s, '_, '_> {
             })
     }
 
+    /// Returns true if the class of a local may be `Uniform`, apart from the values that it gets.
     fn may_be_uniform(&self, id: usize) -> bool {
         let local = &self.body.locals[id];
         let is_set = local.is_assigned || local.init.start == NONE;
@@ -234,6 +261,7 @@ impl<'s> Sorter<'s, '_, '_> {
             }
     }
 
+    /// Returns true if all values of a local are uniform under the current assumptions.
     fn is_uniform_still(&self, id: usize) -> bool {
         let local = &self.body.locals[id];
         let is_uniform = |range: &Range<usize>| self.is_uniform(range.clone());
@@ -241,6 +269,7 @@ impl<'s> Sorter<'s, '_, '_> {
             && self.writes_of(id).all(|it| is_uniform(&it.value))
     }
 
+    /// Returns true if a local is a function of the thread's index, possibly with a uniform offset.
     fn is_computed(&self, id: usize) -> bool {
         let local = &self.body.locals[id];
         let lexemes = self.lexemes;

@@ -16,6 +16,7 @@ impl Parser<'_, '_, '_> {
         Some(())
     }
 
+    /// Records the use of a local at a lexeme. Returns `None` for a word whose meaning is not certain.
     pub(super) fn word(&mut self, at: usize) -> Option<()> {
         let lexemes = self.lexemes;
         let word = lexemes.at(at);

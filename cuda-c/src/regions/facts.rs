@@ -28,6 +28,7 @@ impl Facts {
     }
 }
 
+/// Returns the effects of a statement and of the statements inside it.
 pub(super) fn facts(node: &Node) -> Facts {
     let none = Facts::default();
     match &node.what {

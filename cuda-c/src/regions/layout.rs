@@ -1,5 +1,9 @@
-//! Decides which statements of a kernel become loops over threads, and which statements go around those
-//! loops.
+//! Divides the statements of a kernel into regions, each of which becomes loops over threads, and statements
+//! that go around them.
+//!
+//! A statement goes around thread loops if it contains a barrier, or a `break` or `continue` of a loop that
+//! does. It ends the region before it. So does an assignment to a uniform local, which runs once per block.
+//! Any other local that is used in several regions is *kept*: it gets one array element per thread.
 
 mod parts;
 
@@ -60,6 +64,7 @@ pub(super) struct Part {
     pub(super) guard: Option<usize>,
 }
 
+/// The items and regions of a kernel.
 #[derive(Debug, Default)]
 pub(super) struct Layout<'n> {
     pub(super) items: Vec<Item<'n>>,
@@ -110,6 +115,7 @@ struct Builder<'b, 't, 'a, 'n> {
 }
 
 impl<'n> Builder<'_, '_, '_, 'n> {
+    /// Divides a list of statements that goes around thread loops into items.
     fn list(&mut self, nodes: impl IntoIterator<Item = &'n Node>) -> Vec<Item<'n>> {
         let (mut items, mut region) = (Vec::new(), Region::default());
         for node in nodes {
@@ -154,6 +160,7 @@ impl<'n> Builder<'_, '_, '_, 'n> {
         self.classes.strided.iter().position(|it| it.at == node.range.start)
     }
 
+    /// Ends the current region, if it has statements.
     fn close(&mut self, region: &mut Region<'n>, items: &mut Vec<Item<'n>>) {
         if !region.nodes.is_empty() {
             self.regions.push(std::mem::take(region));

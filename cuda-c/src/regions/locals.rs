@@ -6,6 +6,7 @@ use super::words::{is_keyword, is_specifier, is_type};
 use std::ops::Range;
 
 impl Parser<'_, '_, '_> {
+    /// Reads a parameter of the kernel. Returns `None` for references, packs and pointers to functions.
     pub(super) fn parameter(&mut self, part: Range<usize>) -> Option<()> {
         let lexemes = self.lexemes;
         let end = lexemes.find(part.start, part.end, &["="]).unwrap_or(part.end);
@@ -111,6 +112,7 @@ impl Parser<'_, '_, '_> {
         matches!((self.lexemes.at(at), self.is_plain), ("*", _) | ("&", false))
     }
 
+    /// Reads one declarator of a declaration, with its initialiser: `*p = x`, `a[4]` or `v(1)`.
     pub(super) fn declarator(
         &mut self,
         specifiers: Range<usize>,

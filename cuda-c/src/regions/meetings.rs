@@ -1,14 +1,27 @@
 //! Inserts meetings where a program lets threads race, relying on how a GPU runs them together.
 //!
 //! Programs omit barriers where all lanes of a warp read before one of them writes, or where the warps of a
-//! GPU never drift far enough apart. If threads ran one after another, they would read values that a later
-//! statement has written. A *meeting* of the block is therefore inserted before a statement that conflicts
-//! with an earlier one since the last barrier: both access an element, in different threads, and one of them
-//! writes. All threads that can arrive do so before any continues. An additional barrier does not change the
-//! results of a correct program.
+//! GPU never drift far enough apart:
 //!
-//! Two accesses are known to be to the same array by its name. These accesses count as shared between
-//! threads:
+//! ```text
+//! float v = s[t + 1];
+//! // A meeting is inserted here: a thread reads the element of its neighbour before the neighbour writes it.
+//! s[t] = v;
+//! ```
+//!
+//! If threads ran one after another, they would read values that a later statement has written. A *meeting*
+//! of the block is therefore inserted before a statement that conflicts with an earlier one since the last
+//! barrier: both access an element, in different threads, and at least one of them writes. All threads that
+//! can arrive do so before any continues. An additional barrier does not change the results of a correct
+//! program.
+//!
+//! The pass walks over the statements and collects the accesses since the last barrier or meeting. The
+//! branches of an `if` are read one after the other from the same state, and their accesses are joined. The
+//! body of a loop is read twice, because the end of one iteration may conflict with the start of the next.
+//!
+//! Two accesses are to the same array if they name it, directly or through a pointer that is known to point
+//! into it ([`aliases`]). Their indices tell which threads they share the element with ([`index`]). These
+//! accesses count as shared between threads:
 //!
 //! - In shared memory, all accesses except those to the thread's own elements in both statements.
 //! - In global memory, elements that several threads share, such as `x[0]`, or `x[row]` with `row = thread /
@@ -38,6 +51,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use sums::{Sum, are_ordered};
 
+/// The kind of an access. A compound assignment is a read and a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Read,
@@ -130,6 +144,7 @@ fn inner(node: &mut Node, places: &BTreeSet<usize>) {
     }
 }
 
+/// The walk over the statements of a kernel, which finds the places of meetings.
 pub(super) struct Walk<'w, 't, 'a> {
     pub(super) lexemes: &'w Lexemes<'t, 'a>,
     meets: &'w dyn Fn(&str) -> bool,
@@ -381,6 +396,7 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         is_one || are_ordered(&old.indices, &new.indices)
     }
 
+    /// Returns the accesses to arrays and shared variables in a range.
     fn accesses(&self, range: Range<usize>) -> Vec<Access> {
         let mut found = Vec::new();
         let mut at = range.start;
@@ -465,6 +481,8 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         !functions.any(|it| is_constant(it).unwrap_or(false))
     }
 
+    /// Adds the access to the element that is named at `at`: `x[i]`, `x[i].y`, `x->y`, `*x` or `*(x + i)`. A
+    /// compound assignment, `++` or `--` adds a read and a write.
     fn access(&self, at: usize, array: Array, found: &mut Vec<Access>) {
         let lexemes = self.lexemes;
         let (mut behind, mut before, mut indices) = (at + 1, at, Vec::new());

@@ -1,7 +1,11 @@
 //! Rewrites kernels with simpler constructs, so that more of them can be read with certainty.
 //!
-//! A reference becomes a pointer, `auto` becomes the deduced type, and an expression statement with commas
-//! becomes several statements. The program computes the same as before.
+//! - A reference becomes a pointer: `float &v = s[t]; v += 1;` becomes `float *v = &s[t]; v[0] += 1;`.
+//! - `auto` becomes the deduced type: `auto v = 2 * n;` becomes `int v = 2 * n;`.
+//! - An expression statement with commas becomes several statements: `a = 1, b = 2;` becomes `{ a = 1; b = 2;
+//!   }`.
+//!
+//! The program computes the same as before.
 
 use super::lexemes::{Edit, Lexemes, NONE};
 use super::meetings::Walk;
@@ -106,6 +110,7 @@ impl Plainer<'_, '_, '_> {
         }
     }
 
+    /// Replaces a reference by a pointer: in its declaration, in its initialiser, and at each of its uses.
     fn reference(
         &mut self,
         id: usize,

@@ -1,4 +1,9 @@
-//! The meanings of a program's names, as far as loop variants depend on them.
+//! The meanings of a program's names, as far as loop variants depend on them: which functions wait for other
+//! threads, which are pure, which names are constants, and whether threads may communicate without barriers.
+//!
+//! Functions that wait are found transitively: a function waits if it names a function that waits. They are
+//! matched by name. If something that waits may be reached without its name, such as through a pointer to a
+//! function, a class or an operator, no kernel gets a loop variant.
 
 use super::words::{is_keyword, is_known_function};
 use crate::declarations::Declared;
@@ -102,6 +107,7 @@ impl<'a> Program<'a> {
         program
     }
 
+    /// Records the names, functions and constants of a declaration.
     fn add(&mut self, tokens: &Tokens<'a>, declared: &Declared) {
         let words =
             || declared.range.clone().filter(|&it| tokens.is_word(it)).map(|it| tokens.at(it));
@@ -161,6 +167,7 @@ impl<'a> Program<'a> {
         }
     }
 
+    /// Returns true if a declaration names something that waits, or uses inline PTX.
     fn has_waiting(&self, tokens: &Tokens<'a>, mut range: Range<usize>) -> bool {
         // Inline PTX may contain barriers and read the thread's index.
         range.any(|it| {
@@ -168,6 +175,7 @@ impl<'a> Program<'a> {
         })
     }
 
+    /// Records a declaration that contains something that waits.
     fn add_waiting(&mut self, tokens: &Tokens<'a>, declared: &Declared) {
         let first = declared.range.start;
         match name(tokens, declared) {
@@ -209,6 +217,7 @@ impl<'a> Program<'a> {
         self.functions.get(word).map_or_else(of_language, |&it| it && !self.names_references)
     }
 
+    /// Returns true if the name of a type may stand for a reference.
     pub(super) fn names_references(&self) -> bool {
         self.names_references
     }

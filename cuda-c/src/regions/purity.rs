@@ -1,4 +1,10 @@
 //! Determines what expressions depend on, and which types are built in.
+//!
+//! An expression is *pure* if its value depends only on constants, indices such as `blockIdx.x`, and certain
+//! locals. It reads no memory and calls only functions of the language whose result depends on their
+//! arguments. An expression is *uniform* if it is pure and depends neither on `threadIdx` nor on locals that
+//! are not uniform. A value read from memory never counts as uniform, because another thread might write it
+//! between two reads.
 
 use super::classes::{Class, Sorter};
 use super::lexemes::Lexemes;
@@ -46,6 +52,7 @@ impl Sorter<'_, '_, '_> {
         range.clone().all(|at| self.is_pure_at(at, range.start, by_thread, is_known))
     }
 
+    /// Returns true if the lexeme at `at` can be a part of a pure expression that begins at `start`.
     fn is_pure_at(
         &self,
         at: usize,
@@ -109,6 +116,7 @@ impl Sorter<'_, '_, '_> {
         })
     }
 
+    /// Returns the local that is used at a lexeme.
     pub(super) fn used(&self, at: usize) -> Option<usize> {
         let uses = &self.body.uses;
         uses.binary_search_by_key(&at, |it| it.at).ok().map(|it| uses[it].local)

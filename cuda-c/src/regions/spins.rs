@@ -1,4 +1,5 @@
-//! Finds loops in which a thread may spin until another thread acts.
+//! Finds loops in which a thread may spin until another thread acts, such as `while (atomicCAS(lock, 0, 1) !=
+//! 0);`.
 
 use super::Declared;
 use super::lexemes::{Lexemes, is_assignment};

@@ -1,6 +1,11 @@
-//! Reads the statements of a kernel, its local variables, and their uses.
+//! Parses the statements of a kernel, its local variables, and their uses.
 //!
-//! A statement that is not understood with certainty is an error: the kernel then gets no loop variant.
+//! These statements are understood: expressions, declarations (also of shared memory), blocks, `if`, `while`,
+//! `do`, `for` with three parts, `switch`, `return;`, `break;`, `continue;`, `__syncthreads();` and the
+//! meetings that the front end has inserted. Examples of unsupported constructs are `goto`, range-based
+//! `for`, lambdas and references. A statement that is not understood with certainty makes the parser return
+//! `None`: the kernel then gets no loop variant.
+//! kernel then gets no loop variant.
 
 use super::access::Access;
 use super::lexemes::Lexemes;
@@ -17,6 +22,7 @@ fn is_meeting(lexemes: &Lexemes<'_, '_>, at: usize) -> bool {
 /// The maximum nesting depth of scopes.
 const DEEPEST: usize = 200;
 
+/// A statement.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) what: What,
@@ -40,6 +46,7 @@ impl Node {
     }
 }
 
+/// The kind of a statement, with the statements inside it.
 #[derive(Debug)]
 pub(super) enum What {
     Barrier,
@@ -64,6 +71,7 @@ pub(super) enum What {
     Continue,
 }
 
+/// A `while`, `do` or `for` loop.
 #[derive(Debug)]
 pub(super) struct Loop {
     /// True for a `do` loop, whose condition comes last.
@@ -92,6 +100,7 @@ pub(super) struct Local {
     pub(super) hides: bool,
 }
 
+/// A use of a local in an expression.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Use {
     pub(super) local: usize,
@@ -129,6 +138,7 @@ pub(super) fn read(
     Some(Body { nodes, locals: parser.locals, uses })
 }
 
+/// A recursive-descent parser of statements, with the scopes at the current place.
 pub(super) struct Parser<'p, 't, 'a> {
     pub(super) lexemes: &'p Lexemes<'t, 'a>,
     pub(super) takes_values: &'p dyn Fn(&str) -> bool,
@@ -139,6 +149,7 @@ pub(super) struct Parser<'p, 't, 'a> {
 }
 
 impl Parser<'_, '_, '_> {
+    /// Returns the local that a name stands for at the current place.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         let known = |scope: &Vec<usize>| {
             scope.iter().rev().copied().find(|&it| self.locals[it].name == name)
@@ -146,6 +157,7 @@ impl Parser<'_, '_, '_> {
         self.scopes.iter().rev().find_map(known)
     }
 
+    /// Adds a local to the innermost scope and returns its index.
     pub(super) fn declare(&mut self, mut local: Local) -> usize {
         local.hides = self.find(&local.name).is_some();
         self.locals.push(local);

@@ -1,9 +1,18 @@
-//! Recognises grid-stride style loops, whose iterations are spread over the threads: `for (i = own; i < end;
-//! i += threads)`.
+//! Recognises strided loops, whose iterations are spread over the threads: `for (i = own; i < end; i +=
+//! threads)`. Grid-stride loops are of this kind.
 //!
 //! One thread alone would walk through memory in large steps, while its neighbours visit the elements
 //! between. Such a loop therefore runs in *rounds*: one iteration of all threads, then the next, so that the
 //! block accesses memory in order. Each thread still runs its own iterations in their original order.
+//!
+//! The conditions for this are:
+//!
+//! - The counter is an integer of at least 32 bits that is used only by the loop and assigned only in its
+//!   header.
+//! - Its initial value is a pure function of the thread's index; the bound and the step are uniform.
+//! - The body accesses an array, and contains neither a `return` nor a `break` or `continue` of this loop.
+//! - Threads do not communicate through atomics, fences or volatile accesses: rounds change the order in
+//!   which iterations of different threads run.
 
 use super::access::Access;
 use super::classes::{Class, Sorter};
@@ -88,6 +97,7 @@ impl Sorter<'_, '_, '_> {
             })
     }
 
+    /// Returns true if an expression contains `threadIdx`, or a local that is computed from it.
     fn depends_on_thread(&self, mut range: Range<usize>) -> bool {
         range.any(|at| {
             let class = self.used(at).map(|id| self.found.of[id]);

@@ -129,6 +129,8 @@ impl Sorter<'_, '_, '_> {
         }
     }
 
+    /// Returns the guard of an `if` without `else`. The condition is split at `&&`, or at `||` if the
+    /// statement returns.
     fn guard(&self, node: &Node, condition: &Range<usize>, then: &Node) -> Option<Guard> {
         let lexemes = self.lexemes;
         let condition = self.bare(condition.clone());
@@ -225,6 +227,8 @@ impl Sorter<'_, '_, '_> {
         self.is_known(range).then(|| self.change_of(range.clone()))?
     }
 
+    /// Returns how a sum changes along x. Only one of its terms may increase; it must be added and
+    /// not be multiplied.
     fn change_of(&self, range: Range<usize>) -> Option<Change> {
         if !self.depends_on_x(range.clone()) {
             return Some(Change::None);

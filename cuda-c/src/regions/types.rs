@@ -180,6 +180,7 @@ impl<'t, 'a> Types<'_, 't, 'a> {
         self.deduced(range, 0)
     }
 
+    /// Returns the type of an expression. `depth` limits the recursion.
     fn deduced(&self, range: Range<usize>, depth: usize) -> Option<Type> {
         let lexemes = self.lexemes();
         let Range { start, end } = range;
@@ -307,6 +308,8 @@ impl<'t, 'a> Types<'_, 't, 'a> {
         written(&words).filter(|it| matches!(it, Type::Pointer(_)))
     }
 
+    /// Returns the type of an operand: a literal, a name, an element, a member, or a conversion such
+    /// as `int(x)`.
     fn operand(&self, range: Range<usize>, depth: usize) -> Option<Type> {
         let lexemes = self.lexemes();
         let Range { start, end } = range;

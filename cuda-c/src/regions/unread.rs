@@ -3,9 +3,10 @@
 //!
 //! The rule is the same as in [`super::meetings`], but it works on words instead of declarations. A name
 //! stands for shared memory if it is declared as shared, if it is a pointer initialised with such an array,
-//! or if it is a pointer parameter of a helper function. Only functions with a barrier are examined, so no
-//! loop variant is lost. A caller may have read an array before the call, and a function may read one last
-//! before it returns.
+//! or if it is a pointer parameter of a helper function. An index belongs to one thread if it contains
+//! `threadIdx`, or a name whose initial value does. Only functions with a barrier are examined, so no loop
+//! variant is lost. A caller may have read an array before the call, and a function may read one last before
+//! it returns.
 
 use super::lexemes::{Lexemes, is_assignment};
 use super::words::is_keyword;
@@ -14,6 +15,7 @@ use crate::tokens::Tokens;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
+/// The kind of an access. A compound assignment is a read and a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Read,
@@ -42,6 +44,7 @@ enum Index {
     Unknown,
 }
 
+/// An access to an array or a shared variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Access {
     name: String,
@@ -304,7 +307,7 @@ impl<'a> Walk<'_, '_, 'a> {
         }
     }
 
-    /// Returns true if the threads of a block meet in a range, ignoring lambdas.
+    /// Returns true if the threads of a block meet in a range, or in a lambda defined there.
     fn waits(&self, mut range: Range<usize>) -> bool {
         range.any(|at| self.meets(at))
     }
@@ -323,6 +326,7 @@ impl<'a> Walk<'_, '_, 'a> {
         next
     }
 
+    /// Reads a statement without checking the nesting depth.
     fn read(&mut self, at: usize, end: usize, may_part: bool) -> usize {
         let lexemes = self.lexemes;
         match lexemes.at(at) {
@@ -407,6 +411,7 @@ impl<'a> Walk<'_, '_, 'a> {
         result
     }
 
+    /// Adds the state after another branch.
     fn join(&mut self, other: Since) {
         self.since.is_open |= other.is_open;
         self.add(other.accesses);
@@ -495,6 +500,8 @@ impl<'a> Walk<'_, '_, 'a> {
         found
     }
 
+    /// Adds the accesses of a name: to an element, to the pointee of a pointer, or of a function to which it
+    /// is passed.
     fn access(&self, at: usize, array: Array, found: &mut Vec<Access>) {
         let lexemes = self.lexemes;
         let (mut behind, mut text, mut index) = (at + 1, String::new(), Index::Common);

@@ -1,4 +1,17 @@
 //! Writes the text of a kernel's loop variant.
+//!
+//! The variant is a function that runs all threads of a block, and returns false if the block has to run in
+//! another way, for example because its kept locals need too much memory. Names that begin with `gpuarray_`
+//! are its own:
+//!
+//! - Thread loops are nested loops over `gpuarray_z`, `gpuarray_y` and `gpuarray_x`. Inside them, `threadIdx`
+//!   is a constant, and `gpuarray_t` is the number of the thread in the block.
+//! - `gpuarray_p3` is the array of the kept local 3, with one element per thread. In a thread loop, the
+//!   local's name is a reference to the thread's element.
+//! - `gpuarray_u3` is a constant reference to the uniform local 3, and `gpuarray_o3` the offset of the
+//!   shifted local 3.
+//! - `gpuarray_live` tells which threads have not returned, and `gpuarray_left` counts them. Later thread
+//!   loops skip the other threads.
 
 mod output;
 mod rounds;
@@ -128,6 +141,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         matches!(self.classes.of[id], Class::Computed | Class::Shifted | Class::Counter)
     }
 
+    /// Writes the type of a local, and the type in which thread loops keep it, without `const`.
     fn typedef(&mut self, id: usize, local: &Local) {
         if local.is_parameter {
             let _ = writeln!(self.text, "typedef decltype({}) gpuarray_t{id};", local.name);
@@ -141,6 +155,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         let _ = writeln!(self.text, "typedef ::gpuarray_abi::Kept<gpuarray_t{id}> gpuarray_T{id};");
     }
 
+    /// Writes regions, and the statements that go around them.
     fn items(&mut self, items: &[Item<'_>]) {
         for item in items {
             match item {
@@ -178,6 +193,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         }
     }
 
+    /// Writes a loop with barriers. It runs once per block.
     fn outer_loop(&mut self, node: &Loop, body: &[Item<'_>]) {
         self.put("{\n");
         for init in &node.init {
@@ -267,6 +283,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         self.last_token = None;
     }
 
+    /// Writes the thread loops of a region, and leaves the variant early if all threads have returned.
     fn region(&mut self, number: usize) {
         let layout = self.layout;
         let region = &layout.regions[number];

@@ -1,7 +1,8 @@
 //! Finds the ends of branches and loops in which lanes write to volatile memory.
 //!
-//! At the end of such a branch, lanes that took another path wait for those that still have to write, as on a
-//! GPU: `if (lane == 0) s[0] = sum; mine = s[0];`.
+//! At such an end, lanes that took another path wait for those that still have to write, because the lanes of
+//! a GPU reconverge there: `if (lane == 0) s[0] = sum; mine = s[0];`. A call of a function that writes to
+//! volatile memory counts as a write.
 
 use crate::tokens::Tokens;
 use std::collections::{HashMap, HashSet};

@@ -1,4 +1,6 @@
-//! Finds loops that wait for another thread, and lets the other threads of the block run in each iteration.
+//! Finds loops that wait for another thread, and lets the other threads of the block run in each iteration:
+//! `while (flag == 0) {}` becomes `while ((flag == 0) && ::cuda_c::turn()) {}`. Without that, the waiting
+//! thread would never let another one run.
 
 use super::names::Names;
 use super::{Edit, waits};
@@ -6,6 +8,7 @@ use crate::ptx;
 use crate::tokens::Tokens;
 use std::ops::Range;
 
+/// The call that lets other threads of the block run. It returns true.
 const TURN: &str = "::cuda_c::turn()";
 /// The functions that take a lock.
 const LOCKS: [&str; 2] = ["atomicCAS", "atomicExch"];

@@ -1,9 +1,14 @@
 //! Finds loops that end when another thread writes, by looking at the conditions on which they end.
 //!
 //! The end of such a loop depends on a volatile read or on the result of an atomic operation. That value may
-//! be in the condition of the loop, in the condition of an `if` that leaves it, or in a variable that one of
-//! them tests. A loop that retries `atomicCAS` until no other thread interferes ends by itself. It is
-//! recognised by its comparison with a variable; a lock compares with a number.
+//! be in one of three places:
+//!
+//! - In the condition of the loop: `while (atomicAdd(s, 0) == 0) { c++; }`.
+//! - In the condition of an `if` that leaves it: `while (true) { if (atomicAdd(s, 0)) break; }`.
+//! - In a variable that one of them tests: `while (!v) v = *flag;` with a volatile `flag`.
+//!
+//! A loop that retries `atomicCAS` until no other thread interferes ends by itself. It is recognised by its
+//! comparison with a variable; a lock compares with a number.
 
 use super::loops::{Loop, assigns, is_call, reads, statement_end};
 use super::names::Names;
@@ -13,6 +18,7 @@ use std::ops::Range;
 
 /// Atomic operations, and reads that bypass caches.
 const ATOMIC: [&str; 5] = ["atomic", "__atomic", "__nv_atomic", "__ldcv", "__ldcg"];
+/// The operations that compare before they write.
 const COMPARING: [&str; 1] = ["atomicCAS"];
 /// Members of `cuda::atomic` that return values which another thread has written.
 const MEMBERS: [&str; 3] = ["load", "exchange", "compare_exchange_"];

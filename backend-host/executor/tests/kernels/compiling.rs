@@ -340,8 +340,8 @@ __global__ void dynamic(float *x) { extern __shared__ float all[]; all[threadIdx
     let table = "typedef float (*Function)(float);\n\
         __device__ Function functions[] = {n::inner, outer};\n\
         extern \"C\" __global__ void pointer(float *x, int n) { *x = functions[n](*x); }";
-    // Without optimisation, clang's variables share a section, so every function counts what the table refers
-    // to.
+    // Without optimisation, clang's variables share a section, so every function counts the targets of the
+    // table.
     for (options, more) in [(&[][..], table), (&["-G"], "")] {
         let text = format!("{text}{more}");
         let source = Source { text: &text, options, ..Source::default() };

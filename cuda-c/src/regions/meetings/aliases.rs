@@ -1,4 +1,8 @@
 //! Alias analysis: pointers into arrays, such as `float *p = s + 32;` or `float *row = tile[threadIdx.y];`.
+//!
+//! An access through a pointer with one known value is translated into an access to the array: `p[t]` is
+//! `s[32 + t]`, and `row[t]` is `tile[threadIdx.y][t]`. A pointer with several values, such as one that a
+//! loop advances, may alias each global array that its values name, at any element.
 
 use super::super::statements::Local;
 use super::index::Index;
@@ -91,6 +95,7 @@ impl Walk<'_, '_, '_> {
         self.array(uses[found].local, 0)
     }
 
+    /// Returns the array that a local is, or points into. `depth` limits chains of pointers.
     fn array(&self, id: usize, depth: usize) -> Option<Array> {
         let local = &self.body.locals[id];
         let mut words = local.declarator.clone().chain(local.specifiers.clone());

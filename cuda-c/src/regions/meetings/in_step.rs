@@ -4,9 +4,22 @@
 //! A statement that writes an element which another thread may read in the same statement is therefore split:
 //! a variable takes the value, the threads meet, and each thread writes.
 //!
+//! ```text
+//! { float parted; parted = s[t] / s[0]; ::gpuarray_abi::together(); s[t] = parted; }
+//! ```
+//!
 //! The loop variant needs meetings outside of branches. A single statement under a condition therefore takes
-//! the condition with it. If the last statement of a kernel is under a bound, the kernel returns for the
-//! threads beyond the bound, and the statement follows without a condition.
+//! the condition with it:
+//!
+//! ```text
+//! if (t > 0) s[t] += s[t - 1];
+//!
+//! { float parted = {}; if (t > 0) { parted = s[t]; parted += s[t - 1]; }
+//!   ::gpuarray_abi::together(); if (t > 0) s[t] = parted; }
+//! ```
+//!
+//! If the last statement of a kernel is under a bound, the kernel returns for the threads beyond the bound,
+//! and the statement follows without a condition.
 //!
 //! If threads run in order, an element before the thread's own has been written already, and one after it has
 //! not, so some reads need no split.
@@ -77,6 +90,7 @@ pub(crate) fn shape(
     parter.parted.edits
 }
 
+/// Splits the statements of one kernel.
 struct Parter<'w, 't, 'a> {
     lexemes: &'w Lexemes<'t, 'a>,
     body: &'w Body,
@@ -196,6 +210,8 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
         nodes.iter().for_each(|it| self.node(it, place));
     }
 
+    /// Splits the statements inside a statement. Conditions that are the same in all threads, and statements
+    /// with barriers, leave the place as it is.
     fn node(&mut self, node: &Node, place: Place) {
         match &node.what {
             What::Expression => self.statement(&node.range, place),
@@ -504,6 +520,8 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
         found.chain(passed).max()
     }
 
+    /// Returns the kind of race between a read and a write of one statement, or `None` if no other thread
+    /// writes the element before it is read.
     fn race_of(&self, read: &Access, write: &Access) -> Option<Race> {
         if read.root != write.root {
             // A pointer may point into any of several arrays.

@@ -1,4 +1,18 @@
 //! Analyses array indices: determines which threads share an index.
+//!
+//! Locals are first replaced by their definitions: a local with a single value stands for that value, until
+//! only literals, parameters, indices such as `threadIdx.x`, and unknown locals are left. With `int t =
+//! threadIdx.x, row = t / 32;`, the index `row + k` becomes `(threadIdx.x / 32) + k#5`, where 5 is the number
+//! of the local `k`. If two indices have the same tokens and none of them is open, a thread gets the same
+//! value from both.
+//!
+//! The components of `threadIdx` in an index tell which threads share the element:
+//!
+//! - Without any, all threads share the element: `x[0]`.
+//! - With all components that the kernel uses, each thread has its own element: `x[t]`.
+//! - A quotient or a remainder alone is common to several threads: `x[t / 32]`.
+//! - A value that may differ between threads in an unknown way, such as one read from memory, makes the index
+//!   *free*: nothing is known about the threads that share the element.
 
 use super::super::lexemes::{Lexemes, NONE};
 use super::super::statements::{Body, Node, What};
@@ -15,12 +29,14 @@ type Axes = u8;
 pub(super) struct Token {
     pub(super) text: String,
     pub(super) axes: Axes,
-    /// True for a value that may change between uses, is in memory, or is returned by a function.
+    /// True for a value that may change between uses, is in memory, or is returned by a function: two uses of
+    /// the token may have different values.
     pub(super) is_open: bool,
     /// True for such a value if it may also differ between threads.
     is_free: bool,
 }
 
+/// The value of an index, as tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Index {
     pub(super) tokens: Vec<Token>,
@@ -271,6 +287,7 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
         uses.binary_search_by_key(&at, |it| it.at).ok().map(|it| uses[it].local)
     }
 
+    /// Returns the index for an expression.
     pub(super) fn index(&self, range: Range<usize>) -> Index {
         let mut tokens = Vec::new();
         match self.expand(range, &mut tokens, 0) {
@@ -302,6 +319,8 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
         self.index(range).text()
     }
 
+    /// Adds the tokens of an expression, with locals replaced by their values. Returns `None` if they are too
+    /// many.
     fn expand(&self, range: Range<usize>, tokens: &mut Vec<Token>, depth: usize) -> Option<()> {
         let lexemes = self.lexemes;
         let mut at = range.start;

@@ -1,4 +1,8 @@
-//! Array indices as sums of terms: terms with the thread's index, numbers, and others.
+//! Array indices as sums of terms: terms with the thread's index, other terms, and a constant offset.
+//!
+//! For example, `s[n * row + threadIdx.x - 1]` has the thread's term `threadIdx.x`, the other term `n * row`,
+//! and the offset -1. Indices with the same thread's terms are compared by the rest: the same rest is the
+//! same element of the same thread, and a larger one belongs to a later thread.
 
 use super::index::{Index, Token};
 

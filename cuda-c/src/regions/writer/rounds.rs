@@ -1,4 +1,5 @@
-//! Writes loops that run in rounds.
+//! Writes strided loops that run in rounds: the loop over rounds is outside, and the loop over threads
+//! inside.
 
 use super::super::strides::Strided;
 use super::Writer;
