@@ -256,7 +256,6 @@ pub(super) unsafe fn places<'a, T>(
 ///
 /// # Safety
 /// See [`Loop`]; the value must not overlap the arguments.
-/// See [`Loop`]; the value is apart from the arguments.
 #[inline(always)]
 pub(super) unsafe fn operands<'a, X, Y, V>(
     value: *mut u8,

@@ -3,7 +3,8 @@
 //!
 //! A statement goes around thread loops if it contains a barrier, or a `break` or `continue` of a loop that
 //! does. It ends the region before it. So does an assignment to a uniform local, which runs once per block.
-//! Any other local that is used in several regions is *kept*: it gets one array element per thread.
+//! A local that is neither uniform nor recomputed, and is used in several regions, is *kept*: it gets one
+//! array element per thread.
 
 mod parts;
 

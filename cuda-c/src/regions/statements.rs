@@ -5,7 +5,6 @@
 //! meetings that the front end has inserted. Examples of unsupported constructs are `goto`, range-based
 //! `for`, lambdas and references. A statement that is not understood with certainty makes the parser return
 //! `None`: the kernel then gets no loop variant.
-//! kernel then gets no loop variant.
 
 use super::access::Access;
 use super::lexemes::Lexemes;
