@@ -63,6 +63,9 @@ pub fn unit(
 }
 
 /// Like [`unit()`], for a text whose qualifiers are in places that C++ accepts.
+///
+/// If kernels are simplified, or their statements split, the function calls itself with the changed text. The
+/// loop variants are written once nothing changes any more.
 fn unit_of(
     tokens: &Tokens<'_>,
     names: &[&str],

@@ -338,6 +338,11 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
     }
 
     /// Returns the kind of race if two threads may make these accesses to one element and one of them writes.
+    ///
+    /// Two accesses do not race if both read, or both are atomic; if the same single thread makes both; if
+    /// they are to different members; or if the indices show that each thread has its own element, or its own
+    /// slice of the array. In global memory, accesses to elements that are not common to several threads also
+    /// do not race if both write, or if the element apparently belongs to one thread.
     fn conflict(&self, old: &Access, new: &Access) -> Option<Race> {
         let is_alike = matches!(old.kind, Kind::Read | Kind::Atomic) && old.kind == new.kind;
         let is_alone = old.alone.is_some()

@@ -49,6 +49,10 @@ impl Clip {
 
 /// The condition of an `if` without `else`, split into parts that must all be true. If the statement returns,
 /// all parts must be false for the statements after it to run.
+///
+/// If `row` depends on `threadIdx.y`, and `column` increases with `threadIdx.x`, the condition `row < height
+/// && column < width && mask[column]` has one part of each kind: the first is tested once per row of threads,
+/// the second limits the loop over the row, and each thread of that loop tests the third.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Guard {
     /// The first lexeme of the statement. `then` is its body.

@@ -1,4 +1,6 @@
-//! Determines the types of expressions from the declarations in a kernel.
+//! Determines the types of expressions from the declarations in a kernel, by the rules of C++: integer
+//! promotion, the usual arithmetic conversions, and the decay of arrays to pointers. [`plain`](mod@super::plain)
+//! needs them to replace `auto` and references.
 
 use super::lexemes::{Lexemes, is_assignment};
 use super::meetings::Walk;

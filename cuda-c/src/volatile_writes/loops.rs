@@ -30,6 +30,12 @@ pub(super) fn edits(tokens: &Tokens<'_>, names: &Names<'_>, meets: bool, edits: 
             true => condition.start..body.end.max(condition.end),
             false => condition.clone(),
         };
+        // A loop without a step waits in one of these cases, in the order of the expression:
+        // - It is empty, and its condition calls a function, which may read volatile memory by inline PTX.
+        // - Its condition reads a volatile variable; in an endless loop, so may its body.
+        // - It is empty, and its condition is an atomic operation.
+        // - Its body reads memory by inline PTX with an order.
+        // - It takes a lock, which a thread may hold while the lanes meet.
         let waits = !found.counts
             && ((found.is_empty && has_ptx && condition.clone().any(is_wait))
                 || asked.into_iter().any(|it| reads(tokens, names, it))

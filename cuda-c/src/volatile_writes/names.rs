@@ -1,4 +1,5 @@
-//! Collects the names that a program declares as volatile.
+//! Collects the names that a program declares as volatile: in declarations of variables and members such as
+//! `volatile int *s`, through types such as `typedef volatile int V;`, and by `auto *p = s + 1;`.
 //!
 //! An extra name is harmless, because variables that are not volatile are written as before.
 

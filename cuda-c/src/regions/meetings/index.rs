@@ -425,6 +425,11 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
     }
 
     /// Returns the axes along which two threads must agree to access the same element.
+    ///
+    /// The terms with the thread's index must be the same in both indices, and nothing else may make up for
+    /// the distance between two threads: the offsets are equal, or smaller than the factor of the thread's
+    /// index, as in `s[4 * t + 1]` and `s[4 * t + 3]`; other terms are missing, the same, or apparently
+    /// multiples of the block size.
     fn pinned(&self, old: &Index, new: &Index, is_shared: bool) -> Axes {
         if old.is_free() || new.is_free() || self.is_divided(old) {
             return 0;
@@ -510,7 +515,8 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
             && first.own.iter().all(is_product)
     }
 
-    /// Classifies a condition.
+    /// Classifies a condition: `n > 0` is uniform; `t < n` and `t > 0 && t < n` are bounds; `t == 0` and `!t`
+    /// select one thread. A condition that depends on memory is of another kind.
     pub(super) fn test(&self, range: Range<usize>) -> Test {
         let index = self.index(range);
         if index.is_free() {

@@ -13,7 +13,7 @@ pub(super) fn are_ordered(first: &[Index], second: &[Index]) -> bool {
 }
 
 /// Returns true if a thread reads an element after the one that it writes. The element belongs to a later
-/// thread, which has not written it yet if threads run in order.
+/// thread, which has not written it yet if threads run in order: `s[t] = s[t + 1];`.
 fn is_ahead(read: &[Index], write: &[Index]) -> bool {
     let differs = |(read, write): &(&Index, &Index)| read != write;
     let mut pairs = read.iter().zip(write).filter(differs);
