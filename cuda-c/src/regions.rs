@@ -10,23 +10,12 @@
 //! - A local that is a function of the thread's index is recomputed in each region.
 //! - Any other local that lives across regions gets one array element per thread.
 //!
-//! In this kernel, for example, `t` is a function of the thread's index, and `v` lives across both regions:
+//! For example, in the kernel `int t = threadIdx.x; float v = x[t]; s[t] = v; __syncthreads(); x[t] = v +
+//! s[0];`, the local `t` is a function of the thread's index, and `v` lives across both regions. Its loop
+//! variant consists of two loops, in simplified form:
 //!
-//! ```text
-//! int t = threadIdx.x;
-//! float v = x[t];
-//! s[t] = v;
-//! __syncthreads();
-//! x[t] = v + s[0];
-//! ```
-//!
-//! Its loop variant is, in simplified form:
-//!
-//! ```text
-//! float vs[threads];
-//! for (thread) { const int t = threadIdx.x; vs[thread] = x[t]; s[t] = vs[thread]; }
-//! for (thread) { const int t = threadIdx.x; x[t] = vs[thread] + s[0]; }
-//! ```
+//! - `for (thread) { const int t = threadIdx.x; vs[thread] = x[t]; s[t] = vs[thread]; }`
+//! - `for (thread) { const int t = threadIdx.x; x[t] = vs[thread] + s[0]; }`
 //!
 //! The variant is generated from the tokens of the preprocessed text and inserted after the kernel, which is
 //! left unchanged:

@@ -1,13 +1,7 @@
 //! Makes the lanes of a warp meet at assignments to volatile shared memory.
 //!
 //! Programs written before `__syncwarp` exchange values between the lanes of a warp through volatile shared
-//! memory without a barrier:
-//!
-//! ```text
-//! volatile float *s = shared;
-//! s[t] += s[t + 16];
-//! s[t] += s[t + 8];
-//! ```
+//! memory without a barrier: `s[t] += s[t + 16]; s[t] += s[t + 8];`.
 //!
 //! On a GPU all lanes read, then all write. If a statement assigns to an element of a volatile array or
 //! pointer, the element is therefore wrapped in a call (`include/cuda_c/volatile_writes.h`):

@@ -1,16 +1,9 @@
 //! Definite-assignment analysis: checks that a thread assigns to a local before it reads it.
 //!
 //! A read of an uninitialised local is undefined behaviour. It works in practice if one thread assigns and
-//! all threads read, because the compiler uses the only assigned value for all of them:
-//!
-//! ```text
-//! float v;
-//! if (threadIdx.x == 0) v = x[0];
-//! __syncthreads();
-//! y[threadIdx.x] = v;
-//! ```
-//!
-//! An array with one element per thread would break this, so such a kernel gets no loop variant.
+//! all threads read, as in `float v; if (threadIdx.x == 0) v = x[0]; __syncthreads(); y[threadIdx.x] = v;`,
+//! because the compiler uses the only assigned value for all of them. An array with one element per thread
+//! would break this, so such a kernel gets no loop variant.
 
 use super::access::Access;
 use super::facts::facts;

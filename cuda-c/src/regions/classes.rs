@@ -1,20 +1,12 @@
 //! Classifies the locals of a kernel by how the thread loops have to treat them.
 //!
-//! ```text
-//! __global__ void f(float *x, int n) {            // x, n: Uniform
-//!     __shared__ float s[64];                     // s: Shared
-//!     int t = threadIdx.x;                        // t: Computed
-//!     int i = blockIdx.x * blockDim.x + t;        // i: Shifted, because of the `+=` below
-//!     float sum = 0;                              // sum: Own
-//!     for (int step = 0; step < n; step++) {      // step: Uniform
-//!         s[t] = x[i];
-//!         __syncthreads();
-//!         sum += s[step % 64];
-//!         i += gridDim.x * blockDim.x;
-//!         __syncthreads();
-//!     }
-//! }
-//! ```
+//! - `Uniform`: a parameter `n`, or the counter of `for (int step = 0; step < n; step++)` around a barrier.
+//! - `Computed`: `int t = threadIdx.x;`.
+//! - `Shifted`: `int i = blockIdx.x * blockDim.x + t;`, if a loop around barriers also has `i += gridDim.x *
+//!   blockDim.x;`.
+//! - `Counter`: the counter of a strided loop, `for (int i = t; i < n; i += blockDim.x)`.
+//! - `Own`: `float sum = 0;`, if `sum += s[step];` follows.
+//! - `Shared`: `__shared__ float s[64];`.
 //!
 //! Uniform locals are found as a greatest fixed point: every candidate is assumed to be uniform, and loses
 //! the class once a value that is assigned to it is not uniform under the remaining assumptions. The

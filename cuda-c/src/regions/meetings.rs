@@ -1,13 +1,8 @@
 //! Inserts meetings where a program lets threads race, relying on how a GPU runs them together.
 //!
 //! Programs omit barriers where all lanes of a warp read before one of them writes, or where the warps of a
-//! GPU never drift far enough apart:
-//!
-//! ```text
-//! float v = s[t + 1];
-//! // A meeting is inserted here: a thread reads the element of its neighbour before the neighbour writes it.
-//! s[t] = v;
-//! ```
+//! GPU never drift far enough apart. In `float v = s[t + 1]; s[t] = v;`, for example, a thread reads the
+//! element of its neighbour before the neighbour writes it.
 //!
 //! If threads ran one after another, they would read values that a later statement has written. A *meeting*
 //! of the block is therefore inserted before a statement that conflicts with an earlier one since the last

@@ -1,17 +1,8 @@
 //! Splits a region into several loops over threads, so that threads of a row can skip guarded statements
 //! together.
 //!
-//! ```text
-//! for (thread) { a(); if (x < n) b(); c(); }
-//! ```
-//!
-//! becomes three loops, the second of which runs only over the threads below `n`:
-//!
-//! ```text
-//! for (thread) a();
-//! for (thread below n) b();
-//! for (thread) c();
-//! ```
+//! For example, `for (thread) { a(); if (x < n) b(); c(); }` becomes three loops: `for (thread) a();`, `for
+//! (thread below n) b();` and `for (thread) c();`.
 
 use super::super::classes::{Class, Classes};
 use super::super::facts::facts;

@@ -2,21 +2,16 @@
 //!
 //! On a GPU the lanes of a warp execute a statement in step: all lanes have read before the first one writes.
 //! A statement that writes an element which another thread may read in the same statement is therefore split:
-//! a variable takes the value, the threads meet, and each thread writes.
-//!
-//! ```text
-//! { float parted; parted = s[t] / s[0]; ::gpuarray_abi::together(); s[t] = parted; }
-//! ```
+//! a variable takes the value, the threads meet, and each thread writes. The example becomes `{ float parted;
+//! parted = s[t] / s[0]; ::gpuarray_abi::together(); s[t] = parted; }`.
 //!
 //! The loop variant needs meetings outside of branches. A single statement under a condition therefore takes
-//! the condition with it:
+//! the condition with it, and tests it again after the meeting. For example, `if (t > 0) s[t] += s[t - 1];`
+//! becomes:
 //!
-//! ```text
-//! if (t > 0) s[t] += s[t - 1];
-//!
-//! { float parted = {}; if (t > 0) { parted = s[t]; parted += s[t - 1]; }
-//!   ::gpuarray_abi::together(); if (t > 0) s[t] = parted; }
-//! ```
+//! - `float parted = {}; if (t > 0) { parted = s[t]; parted += s[t - 1]; }`
+//! - `::gpuarray_abi::together();`
+//! - `if (t > 0) s[t] = parted;`
 //!
 //! If the last statement of a kernel is under a bound, the kernel returns for the threads beyond the bound,
 //! and the statement follows without a condition.

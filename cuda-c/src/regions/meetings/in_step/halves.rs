@@ -1,11 +1,11 @@
 //! Splits the statements of a branch between which threads have to meet. Each part gets the condition again,
-//! so that threads meet outside of the branch:
+//! so that threads meet outside of the branch.
 //!
-//! ```text
-//! if (t > 0) { float v = x[t - 1]; x[t] = v; }
+//! For example, `if (t > 0) { float v = x[t - 1]; x[t] = v; }` becomes:
 //!
-//! { float v = {}; if (t > 0) { v = x[t - 1]; } ::gpuarray_abi::together(); if (t > 0) { x[t] = v; } }
-//! ```
+//! - `float v = {}; if (t > 0) { v = x[t - 1]; }`
+//! - `::gpuarray_abi::together();`
+//! - `if (t > 0) { x[t] = v; }`
 
 use super::super::super::facts::facts;
 use super::super::super::lexemes::NONE;
