@@ -13,6 +13,7 @@
 # make check-crates   feature combinations, the oldest supported Rust, and the crates' packages
 # make bench     numpy against pygpu, then the Rust benchmarks
 # make lint      rustfmt, clippy, ruff, and the stubs against the module
+# make docs      the documentation site, in target/docs
 # make bindings  backend-hip/src/bindings.rs from HIP's headers; needs libclang
 # make clean     remove everything that the targets above create
 #
@@ -29,6 +30,8 @@ PY     := $(VENV)/bin/python
 PIP    := $(PY) -m pip --quiet --disable-pip-version-check
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 WHEELS := $(TARGET)/wheels
+# The virtual environment of the site.
+DOCS   := $(TARGET)/docs-venv
 
 # The environment in which the backends find the fake drivers, which share one cache of compiled code.
 DOUBLE     := $(abspath $(TARGET))/double
@@ -101,7 +104,7 @@ SOURCES := Cargo.toml Cargo.lock build.rs pyproject.toml README.md \
        -o -name '*.txt' -o -path 'cuda-c/include/*' \))
 
 .DELETE_ON_ERROR:
-.PHONY: demo test test-more test-all test-kernels prepare bench bindings check-crates lint wheel clean \
+.PHONY: demo docs test test-more test-all test-kernels prepare bench bindings check-crates lint wheel clean \
   double sanitize memcheck \
   test-rust test-fetched test-double test-python test-python-host test-python-hip test-python-cuda test-pycuda \
   test-packages test-pycuda-here $(addprefix test-pycuda-,host \
@@ -142,6 +145,7 @@ test-all:
 	+$(ON_CUDA) PYGPU_BACKEND=cuda $(MAKE) test-packages MODULE=$(VENV)/.installed
 	PYGPU_BACKEND=host $(PY) benches/accuracy.py --count 2000 --check
 	PYGPU_BACKEND=host PYGPU_CHECK=1 $(PYTEST) $(CHECKED_TESTS)
+	+$(MAKE) docs MODULE=$(VENV)/.installed
 
 prepare: test-programs $(MODULE) double $(PYCUDA_TESTS)
 
@@ -285,6 +289,10 @@ lint: $(MODULE)
 	cd tests && $(abspath $(PY)) -m mypy.stubtest pygpu PybindGPU PyGPU \
 	  --allowlist python/stubtest-allowlist.txt
 
+# Warnings are errors, and a broken link is a warning.
+docs: $(DOCS)/.installed
+	$(DOCS)/bin/python -m sphinx -W --keep-going -q -j 2 -d $(TARGET)/docs-cache docs $(TARGET)/docs
+
 wheel: $(VENV)/.wheel
 
 clean:
@@ -323,6 +331,13 @@ $(VENV)/.demo-requirements: requirements-demo.txt Makefile | $(PY)
 
 $(VENV)/.requirements: requirements-dev.txt $(VENV)/.demo-requirements
 	$(PIP) install --no-compile -r requirements-dev.txt
+	@touch $@
+
+# pygpu and its dependencies come from .venv, after the site's own packages.
+$(DOCS)/.installed: docs/requirements.txt $(MODULE)
+	$(PY) -m venv --clear --without-pip $(DOCS)
+	$(PIP) --python $(DOCS)/bin/python install -r docs/requirements.txt
+	$(PACKAGES) > $$($(DOCS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/pygpu.pth
 	@touch $@
 
 # Debian packages ensurepip, which installs pip into a new environment, separately.
