@@ -1,0 +1,201 @@
+"""The pages of the site: their code runs, their commands exist, and their links lead somewhere.
+
+A block that does not run here has its reason in front: `<!-- not run: needs an NVIDIA GPU -->`."""
+
+from __future__ import annotations
+
+import functools
+import re
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from processes import run_python
+from tables import each_row
+
+import pygpu
+from pygpu import compiler
+
+ROOT = Path(__file__).parents[3]
+PAGES = sorted(
+    page
+    for page in (ROOT / "docs").rglob("*.md")
+    if not {"reports", "gallery"} & {*page.relative_to(ROOT).parts}
+)
+FENCE = re.compile(r"(`{3,}|:{3,})(.*)")
+REASON = re.compile(r"<!-- not run: (.+) -->")
+LANGUAGES = {"python", "sh", "console", "cuda", "rust", "text"}
+# Commands that are not this project's, and are not called here.
+OTHER_COMMANDS = re.compile("cargo|compute-sanitizer|export|gdb|mpiexec|pytest|python|valgrind")
+# Subcommands that the command line's own help lists once they are merged.
+SUBCOMMANDS = {"doctor", "cache"}
+
+on_host = pytest.mark.skipif(pygpu.choose_backend() != "host", reason="pages are for the host")
+
+
+class Block(NamedTuple):
+    """A block of code, the number of its first line, and the reason if it does not run."""
+
+    language: str
+    first: int
+    lines: list[str]
+    reason: str | None
+
+    @property
+    def code(self) -> str:
+        return "\n".join(self.lines) + "\n"
+
+
+@functools.cache
+def blocks(page: Path) -> list[Block]:
+    """The page's blocks of code, without directives."""
+    found, fence, before = [], None, ""
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines()):
+        if fence is None and (opening := FENCE.fullmatch(line.strip())):
+            fence, language = opening.groups()
+            reason = REASON.fullmatch(before)
+            block = Block(language, number + 1, [], reason and reason[1])
+        elif line.strip() == fence:
+            fence = None
+            if not block.language.startswith("{"):
+                found.append(block)
+        elif fence:
+            block.lines.append(line)
+        before = line
+    assert fence is None, (name(page), block)
+    return found
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT / "docs"))
+
+
+def test_blocks_say_what_they_are():
+    for page in PAGES:
+        for block in blocks(page):
+            assert block.language in LANGUAGES, (name(page), block)
+
+
+def code_of(page: Path) -> tuple[str, list[str]]:
+    """The page's Python as one program, with its lines where the page has them, and the reasons of
+    blocks that do not run."""
+    lines, reasons = [], []
+    for block in blocks(page):
+        if block.language != "python":
+            continue
+        if block.reason:
+            reasons.append(block.reason)
+        else:
+            lines += [""] * (block.first - len(lines)) + block.lines
+    return "\n".join(lines), reasons
+
+
+# Of `print(x)  # 3`, which is outside of loops, the page says the output.
+PRINTED = re.compile(r"^print\(.*\)  # (.+)$", re.M)
+
+
+@on_host
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_the_code_runs(page, tmp_path, monkeypatch):
+    code, reasons = code_of(page)
+    if not code.strip():
+        pytest.skip("; ".join(dict.fromkeys(reasons)) or "no Python on this page")
+    monkeypatch.chdir(tmp_path)
+    done = run_python(code)
+    printed = done.stdout.splitlines()
+    for expected in PRINTED.findall(code):
+        assert expected in printed, (expected, done.stdout)
+
+
+def test_most_code_runs():
+    counted = [block for page in PAGES for block in blocks(page) if block.language == "python"]
+    left = [block.reason for block in counted if block.reason]
+    assert len(counted) > 50
+    assert len(left) < len(counted) / 5, left
+
+
+@on_host
+def test_kernels_compile():
+    for page in PAGES:
+        for block in blocks(page):
+            if block.language == "cuda" and not block.reason:
+                compiler.SourceModule(block.code)
+
+
+def commands(page: Path):
+    """The commands of the page's shell blocks, without variables in front of them."""
+    for block in blocks(page):
+        if block.language not in ("sh", "console") or block.reason:
+            continue
+        code = block.code
+        if block.language == "console":
+            code = "\n".join(line[2:] for line in code.splitlines() if line.startswith("$ "))
+        done = subprocess.run(
+            ["bash", "-n"], input=code, text=True, capture_output=True, check=False
+        )
+        assert done.returncode == 0, (name(page), code, done.stderr)
+        for line in code.replace("\\\n", " ").splitlines():
+            words = line.split("#")[0].split()
+            while words and re.match(r"\w+=", words[0]):
+                if '"' in words[0] and words[0].count('"') == 1:  # a value with spaces
+                    while words[1].count('"') != 1:
+                        del words[1]
+                    del words[1]
+                del words[0]
+            if words:
+                yield words
+
+
+@each_row("page", PAGES, ids=name)
+def test_the_commands_exist(page):
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    usage = run_python("from pygpu.__main__ import main; main(['--help'])", check=False).stdout
+    for words in commands(page):
+        command, *arguments = words
+        if words[:3] == ["python", "-m", "pygpu"]:
+            command, *arguments = words[2:]
+        if command == "pygpu":
+            first = arguments[0]
+            assert first[0] == "-" or first in SUBCOMMANDS or f"pygpu {first}" in usage, words
+        elif command == "make":
+            for target in (word for word in arguments if "=" not in word and word[0] != "-"):
+                assert re.search(rf"^([\w -]* )?{target}( [\w -]*)?:", makefile, re.M), words
+        elif command == "pip":
+            assert arguments[0] in ("install", "wheel"), words
+        elif command.startswith(("scripts/", "./", "tests/", "benches/")):
+            assert (ROOT / command).exists(), words
+        else:
+            assert OTHER_COMMANDS.fullmatch(command), words
+        for word in arguments:
+            if re.match(r"(scripts|tests|benches|examples|docs)/[\w/.-]+$", word):
+                assert (ROOT / word).exists(), words
+
+
+LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([\w-]+))?\)")
+
+
+def test_links_lead_somewhere():
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode:
+        pytest.skip("not a checkout of git")
+    for file in listed.stdout.split():
+        page = ROOT / file
+        if not page.exists():
+            continue
+        text = re.sub(r"^(`{3,}).*?^\1$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+        for target, anchor in LINK.findall(re.sub(r"`[^`\n]*`", "", text)):
+            there = page.parent / target if target else page
+            assert there.exists(), (file, target)
+            if anchor and there.suffix == ".md":
+                heads = re.findall(r"^#+ (.+)$", there.read_text(encoding="utf-8"), re.M)
+                slugs = {
+                    re.sub(r"[^\w -]", "", head).strip().lower().replace(" ", "-") for head in heads
+                }
+                assert anchor in slugs, (file, target, anchor)
