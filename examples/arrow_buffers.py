@@ -2,8 +2,8 @@
 
     python examples/arrow_buffers.py
 
-It runs on every backend, with pyarrow as it is on PyPI, and prints what it has checked. The exit
-status is 1 if something that came back differs.
+It runs on every backend, with pyarrow from PyPI, and prints the result of each check. The exit
+status is 1 if a check fails.
 """
 
 import sys

@@ -97,8 +97,8 @@ impl Heat {
         }
     }
 
-    /// Queues the steps behind the work of the array's stream, and gives the array that holds
-    /// the result once they have run.
+    /// Queues the steps after the work of the array's stream. Returns the array that holds the
+    /// result once they have run.
     fn run(&self, start: &DeviceArray<f32>, steps: usize) -> gpuarray::Result<DeviceArray<f32>> {
         let mut from = start.copy()?;
         let mut to = start.copy()?;
@@ -109,9 +109,9 @@ impl Heat {
         Ok(from)
     }
 
-    /// Queues one call of the library. The guard announces the raw pointers' use as array
-    /// operations announce theirs: the call runs behind all earlier work on either array, later
-    /// work runs behind it, and so does the free of an array that is dropped meanwhile.
+    /// Queues one call of the library. The guard announces the use of the raw pointers, as array
+    /// operations announce theirs: the call runs after all earlier work on either array. Later
+    /// work runs after the call, and so does the free of an array that is dropped meanwhile.
     fn queue(&self, from: &DeviceArray<f32>, to: &DeviceArray<f32>) -> gpuarray::Result<()> {
         let (step, library) = (self.step, self.library.clone());
         let (input, output) = (from.as_device_pointer(), to.as_device_pointer());
@@ -152,7 +152,7 @@ fn with_arrays(start: &DeviceArray<f32>, steps: usize) -> gpuarray::Result<Devic
     Ok(plate)
 }
 
-/// Compiles heat.c to a shared library beside this program.
+/// Compiles heat.c to a shared library in this program's folder.
 fn compile() -> Result<PathBuf, Box<dyn Error>> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/glue/heat.c");
     let program = std::env::current_exe()?;

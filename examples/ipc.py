@@ -27,7 +27,7 @@ def work() -> None:
         answer = ipc.share(gpuarray.to_gpu(sums))
         with answer.ipc_handle() as descriptor:
             print(descriptor.to_json(), flush=True)
-            # What was exported stays until the first process has read it.
+            # The sums stay exported until the first process has read them.
             sys.stdin.readline()
 
 

@@ -24,7 +24,7 @@ from PIL import Image
 from pycuda import gpuarray
 from tqdm import tqdm
 
-REACH = 6  # how many pixels a result lies away from the last one that it depends on
+REACH = 6  # the distance in pixels from a result to the last pixel that it depends on
 BINS = 64
 TOLERANCE = 1e-4  # of a scale from black, 0, to white, 1
 
