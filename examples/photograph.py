@@ -8,8 +8,8 @@ to FOLDER (demo-output). The same stages run on numpy's arrays too, so the table
 with like. The exit status is 1 if a result is wrong.
 
 PyCUDA computes on arrays without gaps. So the picture is one long row of pixels, in which the
-next column is a step of 1 away and the next row a step of its width. What wraps around from the
-end of one row to the start of the next is cut off at the end (`crop`).
+next column is a step of 1 away and the next row a step of its width. Pixels that wrap around from
+the end of one row to the start of the next are cut off at the end (`crop`).
 """
 
 import sys
@@ -60,7 +60,7 @@ def edges(x, width):
 
 
 def crop(xp, x, width):
-    """The picture as rows and columns, without what wrapped around."""
+    """The picture as rows and columns, without the pixels that wrapped around."""
     rows = x.shape[0] // width
     picture = xp.empty((rows, width - REACH), np.float32)
     picture[...] = x[: rows * width].reshape(rows, width)[:, : width - REACH]
@@ -76,7 +76,7 @@ def contrast(xp, x):
 
 
 def histogram(xp, x):
-    """How many pixels lie in each of the equal steps from 0 to 1."""
+    """The number of pixels in each of the equal steps from 0 to 1."""
     limits = np.arange(1, BINS) / BINS
     below = [number(xp.sum((x < float(limit)).astype(np.int32))) for limit in limits]
     return np.diff([0, *below, x.size]).astype(int)

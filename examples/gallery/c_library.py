@@ -1,4 +1,4 @@
-"""Calls an existing C library on memory that kernels use, too.
+"""Calls an existing C library on memory that kernels also use.
 
     python examples/gallery/c_library.py
 
@@ -58,7 +58,7 @@ def main():
     )
     for _ in range(STEPS):
         warm(plate, np.int32(COLUMNS), np.float32(1), block=(20, 1, 1), grid=(10, 1))
-        driver.Context.synchronize()  # the kernel has written what the library reads
+        driver.Context.synchronize()  # the library reads the result of the kernel
         heat_step(plate.ctypes.data, next_plate.ctypes.data, COLUMNS, ROWS, 0.2)
         plate, next_plate = next_plate, plate
 

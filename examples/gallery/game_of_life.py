@@ -3,7 +3,7 @@
     python examples/gallery/game_of_life.py [FOLDER]
 
 Shows arrays without any kernel of the program's own: views, numpy's functions on device arrays,
-comparisons and masks. It therefore needs no compiler on the host.
+comparisons and masks. On the host it runs without a compiler.
 """
 
 import numpy as np

@@ -2,7 +2,7 @@
 
     python examples/gallery/image_filter.py [FOLDER]
 
-Shows a texture reference: reads beyond the edge return the nearest pixel, so the kernel has no
+Shows a texture reference: reads beyond the edge return the nearest pixel, which saves the kernel a
 special case for borders.
 """
 

@@ -1,6 +1,6 @@
 """Writes the pictures of the gallery: PNG from pixels, SVG from curves, with nothing but numpy.
 
-A program of the gallery takes the folder for its picture as an argument; without one it writes to
+A program of the gallery takes the folder for its picture as an argument; the default is
 `demo-output`.
 """
 
