@@ -100,6 +100,11 @@
 #[doc = include_str!("../docs/coming-from-cudarc.md")]
 pub mod coming_from_cudarc {}
 
+/// The examples of this page are tested with those of the crate.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/rust.md")]
+mod rust_page {}
+
 mod embedded;
 pub mod program;
 mod registry;
