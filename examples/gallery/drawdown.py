@@ -24,8 +24,8 @@ def main():
     value = cumath.exp(gpuarray.to_gpu(returns).cumsum())
     peak = highest(value.copy())  # a scan works in place
     loss = 1 - value / peak
-    worst = int(loss.argmax().get())
-    largest = float(loss[worst].get())
+    worst = int(loss.argmax())
+    largest = float(loss[worst])
 
     expected_value = np.exp(np.cumsum(returns))
     expected_peak = np.maximum.accumulate(expected_value)

@@ -36,7 +36,7 @@ def main():
 
     assert isinstance(device, gpuarray.GPUArray)
     np.testing.assert_array_equal(device.get(), host)
-    alive = int(device.sum(dtype=np.int64).get())
+    alive = int(device.sum(dtype=np.int64))
     print(f"{alive} of {SIDE * SIDE} cells live after {GENERATIONS} generations")
     pictures = np.hstack([start, np.ones((SIDE, 4), np.uint8), device.get()])
     save_png("game_of_life.png", np.kron(1.0 - pictures, np.ones((3, 3))))

@@ -3,8 +3,8 @@
     python examples/gallery/heat_two_streams.py [FOLDER]
 
 Shows streams and events: each half advances on a stream of its own. Before a step it copies the row
-next to it from the other half, after the event that the other half has recorded. The same pattern
-works for two GPUs, with one stream on each.
+next to it from the other half, after the event that the other half has recorded. pygpu orders work
+on arrays across streams by itself; work on addresses, as in PyCUDA, needs the events.
 """
 
 import numpy as np

@@ -48,6 +48,7 @@ def main():
     middles = np.array([[0.3, 0.3], [0.7, 0.25], [0.65, 0.7], [0.25, 0.75]])
     points = middles[rng.integers(0, CENTRES, POINTS)] + rng.normal(0, 0.07, (POINTS, 2))
     points = points.astype(np.float32)
+    # The first centres are the points nearest to the corners.
     sums, differences = points.sum(axis=1), points[:, 0] - points[:, 1]
     start = points[[f(x) for f in (np.argmin, np.argmax) for x in (sums, differences)]]
 

@@ -61,8 +61,8 @@ def main():
         some.append(price[:4].get())
 
     discount = math.exp(-RATE) / PATHS
-    european = discount * payoff(price, 1.0, STRIKE).get()
-    asian = discount * payoff(total, 1 / DAYS, STRIKE).get()
+    european = discount * float(payoff(price, 1.0, STRIKE))
+    asian = discount * float(payoff(total, 1 / DAYS, STRIKE))
 
     paths = PRICE * np.exp(np.cumsum(DRIFT + SPREAD * np.array(history, np.float64), axis=0))
     np.testing.assert_allclose(price.get(), paths[-1], rtol=1e-4)

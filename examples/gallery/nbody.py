@@ -59,7 +59,7 @@ def main():
         attract(place, pull, np.int32(BODIES), SOFTENING, **shape)
 
     def energy():
-        return float((((velocity**2).sum(axis=1) + pull[:, 3]) / 2 * place[:, 3]).sum().get())
+        return float((((velocity**2).sum(axis=1) + pull[:, 3]) / 2 * place[:, 3]).sum())
 
     update()
     np.testing.assert_allclose(pull.get()[:, :3], expected(bodies), rtol=1e-3, atol=1e-4)
