@@ -41,6 +41,11 @@ pub(crate) fn compile(text: &str, name: &str, options: &[&str], checked: bool) -
     compile_closed(&compiler, cache()?, &compilation)
 }
 
+/// The program and the version of the C++ compiler.
+pub(crate) fn name() -> Result<String> {
+    find(false).map(|compiler| compiler.name())
+}
+
 /// The name of this machine's target in the cache.
 const TARGET: &str = "host";
 

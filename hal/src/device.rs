@@ -213,6 +213,14 @@ pub unsafe trait Device: Send + Sync + Debug {
         Err(Error::unsupported("compile", format!("device {} compiles no kernels", self.id())))
     }
 
+    /// Returns the name and the version of the compiler of [`Device::compile`].
+    ///
+    /// # Errors
+    /// `Unsupported` that says what to install where there is no compiler.
+    fn compiler(&self) -> Result<String> {
+        Err(Error::unsupported("compile", format!("device {} compiles no kernels", self.id())))
+    }
+
     /// Links code from several inputs to one image (`cuLinkCreate` and the functions that go with
     /// it, `hipLinkCreate`).
     ///

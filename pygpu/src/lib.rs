@@ -40,7 +40,8 @@ mod yielding;
 
 use pyo3::prelude::*;
 
-#[pymodule]
+// Much here relies on the interpreter's lock: a free-threaded one enables it, with a warning, on this import.
+#[pymodule(gil_used = true)]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     deferred_drop::watch_exit(module.py())?;
@@ -136,8 +137,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         ipc::mem_get_ipc_handle,
         managed::managed_empty,
         module::adapted_program,
+        module::code_cache,
         module::code_of,
         module::compile_program,
+        module::compiler,
         module::declares_references,
         module::module_from_buffer,
         module::module_from_file,

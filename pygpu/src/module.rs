@@ -9,6 +9,7 @@ use crate::kernel::{Declared, Function};
 use crate::numpy_array;
 use crate::owner::Filled;
 use crate::texture::{Bindings, PyTextureObject};
+use codegen::compile::CodeCache;
 use cuda_c::dialects::Dialect;
 use gpuarray::signature::{self, Signatures};
 use gpuarray::{Error, Kernel, LinkInput, LinkKind, LoadOptions, Module, ModuleSource, Program};
@@ -313,6 +314,20 @@ pub(crate) fn declares_references(text: &str) -> bool {
 pub(crate) fn toolkits() -> Vec<String> {
     let folders = cuda_c::dialects::toolkits();
     folders.iter().map(|it| it.to_string_lossy().into_owned()).collect()
+}
+
+/// Returns the name and the version of the compiler that [`compile_program`] uses.
+#[pyfunction]
+pub(crate) fn compiler(py: Python<'_>) -> PyResult<String> {
+    let device = current_device()?.device;
+    py.detach(|| device.compiler()).or_raise()
+}
+
+/// Returns the folder of the cache of compiled code, and its limit in bytes; None if nothing is kept.
+#[pyfunction]
+pub(crate) fn code_cache() -> PyResult<Option<(PathBuf, u64)>> {
+    let cache = CodeCache::from_environment().or_raise()?;
+    Ok(cache.folder().map(|folder| (folder.to_owned(), cache.limit())))
 }
 
 /// Returns the CUDA C functions that scans are made of, in the namespace `gpuarray`.

@@ -156,6 +156,11 @@ impl Compiler {
         Compiler { kept_headers: Some(folder.into()), ..self }
     }
 
+    /// Returns the compiler's program with its options, and the first line that it says of its version.
+    pub fn name(&self) -> String {
+        self.toolchain.name()
+    }
+
     /// Returns a description of everything, except the text and its options, that the compiled code depends
     /// on. It covers the compiler's version and options, the processor, the language's headers and settings,
     /// and the version and sources of this crate and of the front end, which write a part of each unit.

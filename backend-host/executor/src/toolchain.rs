@@ -91,6 +91,12 @@ impl Toolchain {
         .map_err(failed)
     }
 
+    /// The program with its options, and the first line that it says of its version.
+    pub(crate) fn name(&self) -> String {
+        let version = self.identity.lines().nth(1).unwrap_or_default();
+        format!("{}: {version}", self.words.join(" "))
+    }
+
     /// Returns the compiler's major version, if its first line contains it.
     pub(crate) fn major_version(&self) -> u32 {
         let first = self.identity.lines().nth(1).unwrap_or_default();
@@ -197,7 +203,7 @@ fn search(chosen: Option<&str>, packages: &[PathBuf]) -> Result<Toolchain> {
     };
     Err(Error::NoCompiler(format!(
         "kernels in CUDA C need a C++ compiler on the host: {looked}; install one (the package g++ or \
-         clang of the system, or pip install 'pygpu[compiler]') or set CXX to its path"
+         clang of the system, or `pip install ziglang`) or set CXX to its path"
     )))
 }
 

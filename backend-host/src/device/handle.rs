@@ -239,6 +239,10 @@ unsafe impl Device for HostHandle {
         compile::compile(text, name, options, hal::checking::current().are_lasting())
     }
 
+    fn compiler(&self) -> Result<String> {
+        compile::name()
+    }
+
     fn link(&self, inputs: &[LinkInput<'_>], _: &LoadOptions) -> Result<Compiled> {
         if inputs.is_empty() {
             return Err(Error::invalid("link", "inputs is empty; at least one is needed"));

@@ -294,6 +294,10 @@ unsafe impl Device for DriverDevice {
         compile_cached(driver.vendor.compiler()?.as_ref(), driver.cache()?, &compilation)
     }
 
+    fn compiler(&self) -> Result<String> {
+        self.context.driver.vendor.compiler()?.identity(self.context.target()?)
+    }
+
     fn link(&self, inputs: &[LinkInput<'_>], options: &LoadOptions) -> Result<Compiled> {
         if inputs.is_empty() {
             return Err(Error::invalid("link", "inputs is empty; at least one is needed"));

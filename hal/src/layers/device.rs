@@ -152,6 +152,10 @@ unsafe impl Device for Decorated<dyn Device> {
         self.call(Call::Compile, |d| d.compile(text, name, options))
     }
 
+    fn compiler(&self) -> Result<String> {
+        self.call(Call::Compile, |d| d.compiler())
+    }
+
     fn link(&self, inputs: &[LinkInput<'_>], options: &LoadOptions) -> Result<Compiled> {
         self.call(Call::Compile, |d| d.link(inputs, options))
     }

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any, ClassVar, TypeAlias, final
 
 import numpy as np
@@ -662,6 +663,8 @@ def adapted_program(
 def code_of(text: str, keep_literals: bool = False) -> str: ...
 def compile_program(program: _Program) -> tuple[bytes, str]: ...
 def declares_references(text: str) -> bool: ...
+def code_cache() -> tuple[Path, int] | None: ...
+def compiler() -> str: ...
 def copy_between_devices(
     dest: _Pointer,
     dest_ordinal: int,

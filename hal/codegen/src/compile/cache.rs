@@ -149,6 +149,11 @@ impl CodeCache {
         self.folder.as_deref()
     }
 
+    /// The bytes that it keeps at most.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
     /// Returns a folder with this name for files that compilers read by path, and creates it if
     /// necessary. Returns `None` if the cache is disabled, or if other users could write to the
     /// folder or replace it.
