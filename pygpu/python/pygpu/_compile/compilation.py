@@ -10,6 +10,7 @@ from .. import _arguments, _core, compiler, driver
 from .._driver.device import Context
 from .._errors import CompileError, Unsupported
 from . import nvcc as _nvcc
+from . import waiting as _waiting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +83,10 @@ def compile(
     source = source.removeprefix("\ufeff")
     backend = _core.choose_backend()
     if _nvcc.is_asked_for(nvcc, flags, target):
-        return _nvcc.compile(nvcc, source, flags, keep, no_extern_c, arch, code, folders, target)
+        with _waiting.told(source):
+            return _nvcc.compile(
+                nvcc, source, flags, keep, no_extern_c, arch, code, folders, target
+            )
     if target == "ptx" and backend != "cuda":
         raise Unsupported(
             f'target is "ptx", which the backend {backend} does not have; allowed is "cubin", and '
@@ -104,9 +108,9 @@ def compile(
     try:
         file = str(folder / _FILE) if has_file else _FILE
         packages = list(filter(None, sys.path))
-        result, log = _core.compile_program(
-            (source, file, flags, folders, packages, not no_extern_c)
-        )
+        program = (source, file, flags, folders, packages, not no_extern_c)
+        with _waiting.told(source):
+            result, log = _core.compile_program(program)
     except CompileError as error:
         command = [f"--{target}", *given, _FILE]
         failure = CompileError(

@@ -1,0 +1,49 @@
+"""A line on the terminal while a compiler keeps a user waiting."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from .. import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Seconds after which a user wonders what the program does.
+_PATIENCE = 0.5
+_OFF = ("0", "off", "false", "no")
+_KERNEL = re.compile(r"__global__[^;{}()]*(?:__launch_bounds__\s*\([^)]*\))?[^;{}()]*?(\w+)\s*\(")
+
+
+def _is_watched() -> bool:
+    """Returns true if a person sees what goes to stderr: on a terminal or in a notebook."""
+    if os.environ.get("PYGPU_PROGRESS", "").strip().lower() in _OFF or sys.stderr is None:
+        return False
+    return "ipykernel" in sys.modules or sys.stderr.isatty()
+
+
+@contextmanager
+def told(source: str) -> Iterator[None]:
+    """Says on stderr which kernels are compiled, once that has taken half a second."""
+    if not _is_watched():
+        yield
+        return
+
+    def tell() -> None:
+        names = list(dict.fromkeys(_KERNEL.findall(source))) or ["a module"]
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        kept = "" if _core.code_cache() is None else "; the code is kept for later runs"
+        print(f"pygpu: compiling {', '.join(names[:3])}{more}{kept}", file=sys.stderr)
+
+    timer = threading.Timer(_PATIENCE, tell)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
