@@ -5,11 +5,20 @@ so on. Importing them touches no GPU; a backend is opened by the first use.
 """
 
 import os as _os
+from importlib.machinery import EXTENSION_SUFFIXES as _SUFFIXES
 from typing import TYPE_CHECKING
 
 from ._array import methods as _array_class  # noqa: F401
 from ._core import __version__, backends, build_info, choose_backend
 from ._lazy import names as _names
+
+for _name in [__file__.replace("__init__.py", f"gpuarray{_end}") for _end in _SUFFIXES]:
+    # An extension module comes before a file of Python with the same name.
+    if _os.path.exists(_name):
+        raise ImportError(
+            f"{_name} is of Theano's package pygpu, which conda installs: remove that package "
+            "(`conda remove pygpu`), then install this one again"
+        )
 
 if TYPE_CHECKING:
     from ._checking import checking

@@ -1,31 +1,31 @@
-"""The command line: `python -m pygpu info` and `python -m pygpu run`."""
+"""The command line `pygpu`, which `python -m pygpu` is as well."""
 
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 USAGE = """\
-usage: python -m pygpu info [--json]        list backends and devices, and the one chosen
-       python -m pygpu run SCRIPT [ARGS...] run a PyCUDA program over pygpu
-       python -m pygpu --version
+usage: pygpu info [--json]             list backends and devices, and the one chosen
+       pygpu doctor [--json]           try each backend; say what is wrong and what to do
+       pygpu cache list | size | clear the compiled code that is kept on disk
+       pygpu run SCRIPT [ARGS...]      run a PyCUDA program over pygpu
+       pygpu --version
+
+`python -m pygpu` does the same.
 """
+COMMANDS = ("info", "doctor", "cache", "run")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns the process's exit status."""
     command, *rest = (sys.argv[1:] if argv is None else list(argv)) or [""]
-    if command == "info":
-        from pygpu._program import info as _info
-
-        return _info.main(rest)
-    if command == "run":
-        from pygpu._program import run as _run
-
-        return _run.main(rest)
+    if command in COMMANDS:
+        return import_module(f"pygpu._program.{command}").main(rest)
     if command == "--version":
         from importlib.metadata import version
 
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(USAGE, end="")
         return 0
     if command:
-        print(f"python -m pygpu: unknown command {command!r}", file=sys.stderr)
+        print(f"pygpu: unknown command {command!r}", file=sys.stderr)
     print(USAGE, end="", file=sys.stderr)
     return 2
 

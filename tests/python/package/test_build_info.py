@@ -1,4 +1,4 @@
-"""`pygpu.build_info()`, and the build information in `python -m pygpu info`."""
+"""`pygpu.build_info()`, and the build information in `pygpu info`."""
 
 from __future__ import annotations
 

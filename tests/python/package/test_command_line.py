@@ -1,4 +1,4 @@
-"""`python -m pygpu info` and `run`, and the alias that `run` installs."""
+"""`pygpu info` and `run`, and the alias that `run` installs."""
 
 from __future__ import annotations
 

@@ -32,6 +32,7 @@ OTHER_TEXTS = {
     "numbers with a name": {"SUCCESS"},
     "suffixes of sizes": {"KIB", "MIB", "GIB", "TIB"},
     "symbols and forms of code": {"AMDGPU", "CUBIN", "NVRTC", "PTX"},
+    "vendors": {"AMD", "NVIDIA"},
     "what an address is": {"UUID"},
     "kinds of parameters": {"KEYWORD_ONLY", "POSITIONAL_ONLY"},
     "keys of the flags of arrays": {"C_CONTIGUOUS", "F_CONTIGUOUS"},

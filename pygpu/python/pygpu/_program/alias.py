@@ -1,6 +1,6 @@
 """``import pycuda`` served by pygpu: the same modules under a second name.
 
-`python -m pygpu run` installs this before it starts a program. A program or a test's
+`pygpu run` installs this before it starts a program. A program or a test's
 `conftest.py` that cannot use the command line calls `install_as_pycuda()` first.
 """
 

@@ -1,4 +1,4 @@
-"""`python -m pygpu info`: which backends are here, why the others are not, what is embedded."""
+"""`pygpu info`: which backends are here, why the others are not, what is embedded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BAD_CHOICE = 2
 def main(argv: Sequence[str]) -> int:
     """Prints the report; returns the exit status (2: PYGPU_BACKEND cannot be honoured)."""
     parser = argparse.ArgumentParser(
-        prog="python -m pygpu info",
+        prog="pygpu info",
         description="Lists the backends, their devices, and the one that programs would get.",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -36,13 +36,13 @@ def main(argv: Sequence[str]) -> int:
         known = requested in ("auto", *(backend["name"] for backend in backends))
         if known and not options.json:
             print("\n".join(_table(backends)))
-        print(f"python -m pygpu info: {message}", file=sys.stderr)
+        print(f"pygpu info: {message}", file=sys.stderr)
         return BAD_CHOICE
 
     if options.json:
         print(json.dumps(_report(backends, build, requested, chosen), indent=2))
         return 0
-    print(f"pygpu {_version()} on Python {platform.python_version()}\n")
+    print(f"pygpu {version()} on Python {platform.python_version()}\n")
     print("\n".join(_table(backends)))
     print("\n" + "\n".join(_build(build, backends)))
     print(f"chosen: {chosen} ({_why(requested)})")
@@ -54,7 +54,7 @@ def _report(
     backends: list[dict[str, Any]], build: dict[str, Any], requested: str | None, chosen: str
 ) -> dict[str, Any]:
     return {
-        "pygpu": _version(),
+        "pygpu": version(),
         "python": platform.python_version(),
         "backends": backends,
         "build": build,
@@ -69,7 +69,7 @@ def _pycuda() -> str:
     """Which package `import pycuda` means."""
     from pygpu._program.alias import installed_pycuda
 
-    served = "pygpu under `python -m pygpu run` and after install_as_pycuda()"
+    served = "pygpu under `pygpu run` and after install_as_pycuda()"
     found = installed_pycuda()
     if found is None:
         return f"{served}; PyCUDA is not installed"
@@ -123,7 +123,7 @@ def _why(requested: str | None) -> str:
     return f"PYGPU_BACKEND={requested}"
 
 
-def _version() -> str:
+def version() -> str:
     from importlib.metadata import PackageNotFoundError, version
 
     try:

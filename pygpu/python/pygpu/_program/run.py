@@ -1,4 +1,4 @@
-"""`python -m pygpu run`: a PyCUDA program, unmodified, over pygpu.
+"""`pygpu run`: a PyCUDA program, unmodified, over pygpu.
 
 The program sees what it would see under plain `python`: its own `__main__`, `__file__`,
 `sys.argv` and `sys.path[0]`; its exit status is the process's, and a traceback starts in it.
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 USAGE = """\
-usage: python -m pygpu run [--check-first] SCRIPT [ARGS...]
-       python -m pygpu run -m MODULE [ARGS...]
-       python -m pygpu run -c CODE [ARGS...]
-       python -m pygpu run - [ARGS...]
+usage: pygpu run [--check-first] SCRIPT [ARGS...]
+       pygpu run -m MODULE [ARGS...]
+       pygpu run -c CODE [ARGS...]
+       pygpu run - [ARGS...]
 
 With "-" the program is what standard input holds. With --check-first in front of it, the
 first launches of each kernel on the host are checked for races and faults (PYGPU_CHECK=first).
@@ -177,5 +177,5 @@ def _safe_path() -> bool:
 
 
 def _refuse(message: str, status: int = BAD_COMMAND) -> int:
-    print(f"python -m pygpu run: {message}", file=sys.stderr)
+    print(f"pygpu run: {message}", file=sys.stderr)
     return status
