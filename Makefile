@@ -10,6 +10,8 @@
 # make test-packages  the tests of packages that are built on PyCUDA, and pyarrow's device memory tests;
 #                     PYGPU_BACKEND chooses the backend
 # make test-kernels   every builtin kernel through the vendors' compilers
+# make wheels    the wheels and source distribution for publishing, in dist/; installs and tries each; needs the network
+# make release   a dry run of a release: prints the steps that publish
 # make check-crates   feature combinations, the oldest supported Rust, and the crates' packages
 # make bench     numpy against pygpu, then the Rust benchmarks
 # make lint      rustfmt, clippy, ruff, and the stubs against the module
@@ -104,7 +106,7 @@ SOURCES := Cargo.toml Cargo.lock build.rs pyproject.toml README.md \
        -o -name '*.txt' -o -path 'cuda-c/include/*' \))
 
 .DELETE_ON_ERROR:
-.PHONY: demo docs test test-more test-all test-kernels prepare bench bindings check-crates lint wheel clean \
+.PHONY: demo docs wheels release test test-more test-all test-kernels prepare bench bindings check-crates lint wheel clean \
   double sanitize memcheck \
   test-rust test-fetched test-double test-python test-python-host test-python-hip test-python-cuda test-pycuda \
   test-packages test-pycuda-here $(addprefix test-pycuda-,host \
@@ -276,6 +278,12 @@ memcheck: $(MODULE)
 check-crates:
 	scripts/check-crates
 
+wheels:
+	PYTHON='$(PYTHON)' scripts/wheels
+
+release:
+	PYTHON='$(PYTHON)' scripts/release
+
 bindings:
 	PYTHON='$(PYTHON)' CARGO='$(CARGO)' sh backend-hip/bindings/generate.sh $(TARGET)/bindings
 
@@ -296,7 +304,7 @@ docs: $(DOCS)/.installed
 wheel: $(VENV)/.wheel
 
 clean:
-	rm -rf $(VENV) $(TARGET) demo-output
+	rm -rf $(VENV) $(TARGET) demo-output dist
 	find . -name __pycache__ -prune -exec rm -rf {} +
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
 
