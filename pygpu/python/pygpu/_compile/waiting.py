@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # Seconds after which a user wonders what the program does.
 _PATIENCE = 0.5
 _OFF = ("0", "off", "false", "no")
-_KERNEL = re.compile(r"__global__[^;{}()]*(?:__launch_bounds__\s*\([^)]*\))?[^;{}()]*?(\w+)\s*\(")
+_KERNEL = re.compile(r"__global__\b(?:[^;{}()]|__launch_bounds__\s*\([^)]*\))*?\b(?!__)(\w+)\s*\(")
 
 
 def _is_watched() -> bool:

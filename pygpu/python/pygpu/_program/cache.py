@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-# In front of the code: the mark of an entry, its version, length and checksum.
-_MARK, _HEADER = b"pygpucc\n", 36
+# What an entry begins with. Behind its checksum, the compiler's words come before the code.
+_MARK = b"pygpucc\n"
 # What an ELF file says of its machine.
 _MACHINES = {190: "NVIDIA", 224: "AMD"}
 # The host's precompiled headers.
@@ -116,10 +116,10 @@ def _files(folder: Path) -> Iterator[Path]:
 def _kind(path: Path) -> str:
     """Returns whose code an entry is, as far as its first bytes tell."""
     with path.open("rb") as file:
-        start = file.read(_HEADER + 20)
-    code = start[_HEADER:]
+        start = file.read(1 << 16)
     if not start.startswith(_MARK):
         return "headers" if _HEADERS in path.parts else "other"
-    if code.startswith(b"\x7fELF"):
-        return _MACHINES.get(int.from_bytes(code[18:20], "little"), "host")
-    return "AMD" if code.startswith(b"__CLANG_OFFLOAD") else "PTX"
+    place = start.find(b"\x7fELF")
+    if place >= 0:
+        return _MACHINES.get(int.from_bytes(start[place + 18 : place + 20], "little"), "host")
+    return "NVIDIA" if b".version" in start else "AMD" if b"__CLANG_OFFLOAD" in start else "other"
