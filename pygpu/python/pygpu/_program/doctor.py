@@ -324,20 +324,21 @@ def _other_packages() -> list[str]:
     own = Path(__file__).resolve().parents[1]
     found = []
     for entry in dict.fromkeys(sys.path):
-        folder = Path(entry or ".").resolve() / "pygpu"
+        folder = (Path(entry or ".") / "pygpu").resolve()
         if folder != own and (folder / "__init__.py").is_file():
             whose = "Theano's" if any(folder.glob("gpuarray*.so")) else "another"
             found.append(f"{folder} is {whose} package pygpu, and this one is {own}")
     return found
 
 
-_TRIED = re.compile(r": tried (.*)$")
+_TRIED = re.compile(r" cannot be opened: tried (.*)$")
 _ATTEMPT = re.compile(r"([^()]*?) \(((?:[^()]|\([^()]*\))*)\)")
 
 
 def short(error: str) -> str:
-    """Returns a message without the paths at which a library was not found."""
-    parts = [part for part in error.split("; ") if not part.startswith("also looked")]
+    """Returns the cause in a message, without the paths at which a library was not found."""
+    cause = error.rpartition("nothing can compile it: ")[2]
+    parts = [part for part in cause.split("; ") if not part.startswith("also looked")]
 
     def reasons(found: re.Match[str]) -> str:
         kept = []
@@ -345,7 +346,7 @@ def short(error: str) -> str:
             last = paths.strip(", ").rpartition(", ")[2]
             kept.append("" if "No such file" in reason else f"{last}: {reason}")
         kept = [text for text in kept if text]
-        return f" ({'; '.join(kept)})" if kept else ": it is not installed"
+        return f" cannot be opened ({'; '.join(kept)})" if kept else " is not installed"
 
     return "; ".join(_TRIED.sub(reasons, part) for part in parts)
 
