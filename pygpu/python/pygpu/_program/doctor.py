@@ -264,8 +264,8 @@ def _tried(backend: str, environment: Mapping[str, str], steps: Sequence[str]) -
         at = next((step for step in steps if step not in results), "exit")
         last = err.decode(errors="replace").strip().splitlines()[-1:]
         failures[at] = ": ".join([ended, *last])
-    libraries = next((line.pop("libraries") for line in found if "libraries" in line), [])
-    return {"steps": results, "failures": failures, "libraries": libraries}
+    loaded: list[str] = next((it.pop("libraries") for it in found if "libraries" in it), [])
+    return {"steps": results, "failures": failures, "libraries": loaded}
 
 
 def _problems(backend: str, tried: dict[str, Any], environment: Mapping[str, str]) -> list[str]:
