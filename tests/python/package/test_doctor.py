@@ -302,9 +302,11 @@ def test_the_cache_is_listed_measured_and_cleared(tmp_path):
     listed = json.loads(cache("list", "--json"))
     assert [entry["kind"] for entry in listed["kept"]].count("host") == 2
     assert listed["limit"] == 1 << 20
-    assert listed["bytes"] == sum(entry["bytes"] for entry in listed["kept"])
+    sizes = sum(entry["bytes"] for entry in listed["kept"])
+    assert listed["bytes"] + listed["header_bytes"] == sizes
     assert " host " in cache("list")
-    assert f" of 1 MiB, kept in {tmp_path}\n" in cache("size")
+    assert re.match(r"2 pieces of code \(0\.\d of 1 MiB\) and \d+\.\d MiB of ", cache("size"))
+    assert f"headers kept in {tmp_path}\n" in cache("size")
     assert f"removed in {tmp_path}\n" in cache("clear")
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["mine.txt"]
     assert json.loads(cache("size", "--json"))["entries"] == 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import shutil
 import sys
@@ -45,12 +44,7 @@ def main(argv: Sequence[str]) -> int:
         return 0
     folder, limit = cache
     kept = sorted(entries(folder), key=lambda entry: -entry["used"])
-    report: dict[str, Any] = {
-        "folder": str(folder),
-        "limit": limit,
-        "entries": len(kept),
-        "bytes": sum(entry["bytes"] for entry in kept),
-    }
+    report = measured(folder, limit, kept)
     if options.action == "list":
         report["kept"] = kept
     if options.action == "clear":
@@ -69,22 +63,37 @@ def main(argv: Sequence[str]) -> int:
     return 1 if report.get("failures") else 0
 
 
+def measured(folder: Path, limit: int, kept: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Returns how much is kept. The limit is that of code; the host's headers are kept besides."""
+    headers = [entry["bytes"] for entry in kept if entry["kind"] == _HEADERS]
+    return {
+        "folder": str(folder),
+        "limit": limit,
+        "entries": len(kept) - len(headers),
+        "bytes": sum(entry["bytes"] for entry in kept) - sum(headers),
+        "header_bytes": sum(headers),
+    }
+
+
 def describe(report: dict[str, Any]) -> str:
-    """Returns the number of entries and their size, in words."""
-    number, size, limit = report["entries"], report["bytes"] / 2**20, report["limit"] / 2**20
-    return f"{number} entr{'y' if number == 1 else 'ies'}, {size:.1f} of {limit:.0f} MiB,"
+    """Returns how much is kept, in words."""
+    size, limit, headers = (report[it] / 2**20 for it in ("bytes", "limit", "header_bytes"))
+    code = f"{report['entries']} pieces of code ({size:.1f} of {limit:.0f} MiB)"
+    return f"{code} and {headers:.1f} MiB of precompiled headers"
 
 
 def entries(folder: Path) -> Iterator[dict[str, Any]]:
     """Yields name, kind, bytes and time of last use of each piece of code, and of the headers."""
-    for path in _files(folder):
+    of_headers = sorted((folder / _HEADERS).glob("*"))
+    for path in [*_code(folder), *of_headers]:
+        parts = path.rglob("*") if path in of_headers else ()
         try:
-            found = path.stat()
+            sizes = [part.stat().st_size for part in parts if part.is_file()]
             yield {
                 "name": str(path.relative_to(folder)),
-                "kind": _kind(path),
-                "bytes": found.st_size,
-                "used": int(found.st_mtime),
+                "kind": _HEADERS if path in of_headers else _kind(path),
+                "bytes": sum(sizes) if path.is_dir() else path.stat().st_size,
+                "used": int(path.stat().st_mtime),
             }
         except OSError:
             # Another process may have removed it.
@@ -94,7 +103,7 @@ def entries(folder: Path) -> Iterator[dict[str, Any]]:
 def clear(folder: Path) -> list[str]:
     """Removes what is kept, and nothing else in the folder; returns what could not be removed."""
     failures = []
-    for path in _files(folder):
+    for path in _code(folder):
         try:
             path.unlink(missing_ok=True)
         except OSError as error:
@@ -103,14 +112,9 @@ def clear(folder: Path) -> list[str]:
     return failures
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    for parent, _, names in os.walk(folder):
-        below = Path(parent).relative_to(folder).parts
-        is_shard = len(below) == 1 and re.fullmatch("[0-9a-f]{2}", below[0])
-        for name in sorted(names):
-            is_entry = is_shard and re.fullmatch(r"[0-9a-f]{30}|\d+-\d+-\d+\.tmp", name)
-            if is_entry or below[:1] == (_HEADERS,):
-                yield Path(parent) / name
+def _code(folder: Path) -> list[Path]:
+    files = folder.glob("[0-9a-f][0-9a-f]/*")
+    return sorted(it for it in files if re.fullmatch(r"[0-9a-f]{30}|\d+-\d+-\d+\.tmp", it.name))
 
 
 def _kind(path: Path) -> str:
@@ -118,7 +122,7 @@ def _kind(path: Path) -> str:
     with path.open("rb") as file:
         start = file.read(1 << 16)
     if not start.startswith(_MARK):
-        return "headers" if _HEADERS in path.parts else "other"
+        return "other"
     place = start.find(b"\x7fELF")
     if place >= 0:
         return _MACHINES.get(int.from_bytes(start[place + 18 : place + 20], "little"), "host")

@@ -65,8 +65,7 @@ def _settle_cache() -> dict[str, Any]:
     if kept is None:
         return {"folder": None}
     folder, limit = kept
-    sizes = [entry["bytes"] for entry in cache.entries(folder)]
-    report = {"folder": str(folder), "limit": limit, "entries": len(sizes), "bytes": sum(sizes)}
+    report = cache.measured(folder, limit, list(cache.entries(folder)))
     # As an entry is written; where the folder is missing, pygpu makes it.
     place = next(it for it in (folder, *folder.parents) if it.exists())
     try:
