@@ -145,7 +145,8 @@ impl Program {
             result = compile(&format!("{before}{vectors}{text}")).or(result);
         }
         result.map_err(|error| {
-            let advice = advice(error.detail(), dialect);
+            let compiler = device.compiler().unwrap_or_default();
+            let advice = advice(error.detail(), dialect, &compiler);
             if advice.is_empty() {
                 return error;
             }

@@ -87,7 +87,10 @@ impl Vendor<'_> {
             let mut versions: Vec<_> = entries.map(|it| it.path()).filter(is_version).collect();
             versions.sort_by(|a, b| b.cmp(a));
             let named = [packages.join(component), packages.join("cuda_nvcc")];
-            named.into_iter().chain(versions).map(|it| it.join("include"))
+            let include = |it: PathBuf| it.join("include");
+            // The C++ libraries have a folder of their own there.
+            let versions = versions.into_iter().map(include).flat_map(|it| [it.join("cccl"), it]);
+            named.into_iter().map(include).chain(versions)
         });
         of_toolkits.chain(of_packages).find(|folder| folder.join(name).is_file())
     }
@@ -119,15 +122,18 @@ impl Vendor<'_> {
     }
 }
 
-/// Returns a line for each of NVIDIA's headers that a compiler has not found: where it comes from.
+/// Returns a line for each of NVIDIA's headers that a compiler has not found: the package that has it. `compiler` is the
+/// compiler's name and version: since CUDA 13 the packages' names have no suffix.
 ///
 /// ```
 /// use cuda_c::dialects::{Dialect, advice};
 ///
 /// let log = "kernel.cu(1): catastrophic error: cannot open source file \"mma.h\"";
-/// assert!(advice(log, Dialect::Nvrtc).contains("pip install nvidia-cuda-runtime-cu12"));
+/// assert!(advice(log, Dialect::Nvrtc, "NVRTC 12.9").contains("pip install nvidia-cuda-runtime-cu12"));
 /// ```
-pub fn advice(log: &str, dialect: Dialect) -> String {
+pub fn advice(log: &str, dialect: Dialect, compiler: &str) -> String {
+    let version = compiler.strip_prefix("NVRTC ").and_then(|it| it.split('.').next());
+    let is_plain = version.and_then(|it| it.parse::<u32>().ok()).is_some_and(|it| it >= 13);
     let mut names: Vec<&str> = Vec::new();
     for line in log.lines() {
         let quoted = |before: &str, mark: char| {
@@ -149,6 +155,7 @@ pub fn advice(log: &str, dialect: Dialect) -> String {
             return Some(format!("{name} comes with a CUDA toolkit, whose folder CUDA_HOME names"));
         }
         let package = is_of_nvidia(name).then(|| package(name).1)?;
+        let package = if is_plain { package.trim_end_matches("-cu12") } else { package };
         let end = match dialect {
             Dialect::Hiprtc => "; it may be for NVIDIA's compiler alone",
             _ => "",
@@ -168,13 +175,24 @@ mod tests {
     #[test]
     fn a_missing_header_is_named_with_its_package() {
         let log = "kernel.cu(1): catastrophic error: cannot open source file \"cuda/std/ratio\"";
-        assert!(advice(log, Dialect::Nvrtc).contains("pip install nvidia-cuda-cccl-cu12"));
-        assert!(!advice(log, Dialect::Host).contains("pip"));
+        assert!(
+            advice(log, Dialect::Nvrtc, "NVRTC 12.9").contains("pip install nvidia-cuda-cccl-cu12")
+        );
+        assert!(
+            advice(log, Dialect::Nvrtc, "NVRTC 13.0").contains("pip install nvidia-cuda-cccl)")
+        );
+        assert!(!advice(log, Dialect::Host, "c++").contains("pip"));
         let log = "kernel.cu:1:10: fatal error: 'cublas_v2.h' file not found";
-        assert!(advice(log, Dialect::Hiprtc).ends_with("; it may be for NVIDIA's compiler alone"));
+        assert!(
+            advice(log, Dialect::Hiprtc, "NVRTC 12.9")
+                .ends_with("; it may be for NVIDIA's compiler alone")
+        );
         let log = "kernel.cu:1:10: fatal error: nvfunctional: No such file or directory";
-        assert!(advice(log, Dialect::Nvrtc).starts_with("nvfunctional comes with a CUDA toolkit"));
+        assert!(
+            advice(log, Dialect::Nvrtc, "NVRTC 12.9")
+                .starts_with("nvfunctional comes with a CUDA toolkit")
+        );
         let log = "kernel.cu:1:10: fatal error: own.h: No such file or directory";
-        assert_eq!(advice(log, Dialect::Nvrtc), "");
+        assert_eq!(advice(log, Dialect::Nvrtc, "NVRTC 12.9"), "");
     }
 }
