@@ -1,19 +1,29 @@
-//! Finds what compiles for a target: programs are tried out on a kernel, so that one that is
-//! too old, lacks a library or does not know the target is passed over with its own words.
+//! Finds what compiles for a target: NVRTC for NVIDIA's, a program for AMD's. Each is tried out on
+//! a kernel, so that one that is too old, lacks a library or does not know the target is passed over
+//! with its own words.
 
 use super::TARGET_VARIABLE;
 use super::environment::{Environment, is_program};
-use codegen::compile::Target;
+use codegen::compile::cuda_search::{FILE_VARIABLE, SearchPaths};
+use codegen::compile::program::ProgramCalls;
+use codegen::compile::{Compilation, Target};
 use codegen::source::{CLANG_OPTIONS, NVRTC_OPTIONS};
+use hal::library::{Library, Search};
+use hal::{Api, Error, ErrorKind};
+use std::ffi::c_void;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
-/// A program with the options that compile a unit.
+/// A program or a library with the options that compile a unit.
 #[derive(Clone, Debug)]
 pub(crate) struct Compiler {
     pub(crate) target: Target,
+    /// The program, or NVRTC's file.
     pub(crate) program: PathBuf,
+    /// NVRTC's functions; none for a program.
+    nvrtc: Option<Arc<ProgramCalls<c_void>>>,
     pub(crate) options: Vec<String>,
     /// Its name and version, as it gives them.
     pub(crate) version: String,
@@ -22,17 +32,16 @@ pub(crate) struct Compiler {
     pub(crate) is_bare: bool,
 }
 
-/// What clang needs besides [`CLANG_OPTIONS`]: plain code objects without ROCm's headers;
-/// version 4, which ROCm loads since 5.0; and nothing in the result that depends on where it
-/// was made.
-const HIP_OPTIONS: &[&str] =
-    &["--no-gpu-bundle-output", "-nogpuinc", "-mcode-object-version=4", "-fuse-cuid=none", "-w"];
+/// What clang needs besides [`CLANG_OPTIONS`]: plain code objects without ROCm's headers, and
+/// nothing in the result that depends on where it was made.
+const HIP_OPTIONS: &[&str] = &["--no-gpu-bundle-output", "-nogpuinc", "-fuse-cuid=none", "-w"];
 
-/// What nvcc needs besides [`NVRTC_OPTIONS`], which it knows too.
-const CUDA_OPTIONS: &[&str] = &["-x", "cu", "-cubin", "-w"];
+/// The version of code objects that ROCm loads since 5.0, and the first one with generic targets,
+/// which ROCm loads since 6.3.
+const CODE_OBJECTS: [&str; 2] = ["-mcode-object-version=4", "-mcode-object-version=6"];
 
 /// Kernels to try a compiler with: with a function of AMD's device library, without one, and
-/// for nvcc.
+/// for NVRTC.
 const HIP_KERNEL: &str = "extern \"C\" __attribute__((device)) double __ocml_sin_f64(double);
 extern \"C\" __attribute__((global)) void probe(double* x) { *x = __ocml_sin_f64(*x); }
 ";
@@ -60,20 +69,10 @@ impl Compiler {
         environment: &Environment,
         scratch: &Path,
     ) -> Result<Compiler, String> {
-        let (programs, what, advice) = match target {
-            Target::Hip { .. } => (
-                hip_programs(environment),
-                "neither hipcc nor clang is in ROCM_PATH, /opt/rocm or PATH",
-                "install ROCm (hipcc), or clang 15 or newer with lld and AMD's device library \
-                 (clang-19, lld-19 and rocm-device-libs on Debian)",
-            ),
-            _ => (
-                cuda_programs(environment),
-                "nvcc is not in CUDA_HOME, CUDA_PATH, PATH or /usr/local/cuda",
-                "install NVIDIA's CUDA toolkit (its folder in CUDA_HOME) and a C++ compiler that \
-                 its nvcc takes",
-            ),
-        };
+        if !matches!(target, Target::Hip { .. }) {
+            return nvrtc(target, environment);
+        }
+        let programs = hip_programs(environment);
         let mut refusals = Vec::new();
         let mut bare = None;
         for program in programs {
@@ -94,13 +93,48 @@ impl Compiler {
             return Ok(compiler.with_version());
         }
         let (reason, check) = match &refusals[..] {
-            [] => (what.to_owned(), ""),
+            [] => ("neither hipcc nor clang is in ROCM_PATH, /opt/rocm or PATH".to_owned(), ""),
             all => (all.join("; "), "check the name, "),
         };
-        Err(format!(
-            "{TARGET_VARIABLE}: nothing here compiles for {target}: {reason}; {check}{advice}, or \
-             unset {TARGET_VARIABLE}"
-        ))
+        let advice = if target.is_generic() {
+            "install ROCm 6.3 or newer (hipcc), or clang 20 or newer with lld and AMD's device \
+             library (clang-21, lld-21 and rocm-device-libs-21 on Debian)"
+        } else {
+            "install ROCm (hipcc), or clang 15 or newer with lld and AMD's device library (clang-19, \
+             lld-19 and rocm-device-libs on Debian)"
+        };
+        Err(nothing_compiles(target, &format!("{reason}; {check}{advice}")))
+    }
+
+    /// Compiles a text to a module's code; `name` is the unit's, and `scratch` a folder for files.
+    ///
+    /// # Errors
+    /// The compiler's words.
+    pub(crate) fn compile(
+        &self,
+        name: &str,
+        text: &str,
+        scratch: &Path,
+    ) -> Result<Vec<u8>, String> {
+        if let Some(nvrtc) = &self.nvrtc {
+            let options: Vec<&str> = self.options.iter().map(String::as_str).collect();
+            let compilation = Compilation { text, name, ..Compilation::default() };
+            let compiled = nvrtc.compile(&compilation, &options);
+            return compiled.map(|it| it.code).map_err(|error| told(error.detail().lines()));
+        }
+        let target = self.target.to_string().replace(':', "_");
+        let [source, output] =
+            ["cu", "out"].map(|end| scratch.join(format!("{name}.{target}.{end}")));
+        let failed = |error: std::io::Error| error.to_string();
+        fs::write(&source, text).map_err(failed)?;
+        // What an earlier attempt left is not this one's result.
+        let _ = fs::remove_file(&output);
+        run(&mut self.command(&source, &output))?;
+        let code = fs::read(&output).map_err(failed)?;
+        for made in [source, output] {
+            fs::remove_file(&made).map_err(failed)?;
+        }
+        Ok(code)
     }
 
     /// The command that compiles a file.
@@ -119,12 +153,9 @@ impl Compiler {
             (Target::Hip { .. }, true) => BARE_KERNEL,
             _ => CUDA_KERNEL,
         };
-        let (source, object) = (scratch.join("probe.cu"), scratch.join("probe.out"));
-        fs::write(&source, text).map_err(|error| error.to_string())?;
-        // What an earlier attempt left is not this one's result.
-        let _ = fs::remove_file(&object);
-        run(&mut self.command(&source, &object))?;
-        if fs::read(&object).is_ok_and(|code| code.starts_with(b"\x7fELF")) {
+        let code = self.compile("probe", text, scratch)?;
+        let is_text = matches!(self.target, Target::Ptx { .. });
+        if is_text || code.starts_with(b"\x7fELF") {
             Ok(())
         } else {
             Err("nothing, and made no code".into())
@@ -154,11 +185,61 @@ pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     }
     let text = [output.stderr, output.stdout].concat();
     let text = String::from_utf8_lossy(&text);
-    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let told = |line: &&str| line.contains("error") || line.contains("fatal");
-    let line = lines().find(told).or_else(|| lines().next());
-    let line = line.map(|it| it.split("; ").next().unwrap_or(it));
-    Err(line.map_or_else(|| format!("nothing ({})", output.status), str::to_owned))
+    if text.trim().is_empty() {
+        return Err(format!("nothing ({})", output.status));
+    }
+    Err(told(text.lines()))
+}
+
+/// The first line that tells of an error, else the first.
+fn told<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+    let lines: Vec<&str> = lines.map(str::trim).filter(|line| !line.is_empty()).collect();
+    let tells = |line: &&&str| line.contains("error") || line.contains("fatal");
+    let line = lines.iter().find(tells).or(lines.first());
+    line.and_then(|it| it.split("; ").next()).unwrap_or_default().to_owned()
+}
+
+fn nothing_compiles(target: &Target, why: &str) -> String {
+    format!(
+        "{TARGET_VARIABLE}: nothing here compiles for {target}: {why}, or unset {TARGET_VARIABLE}"
+    )
+}
+
+/// The first NVRTC that knows a target, where the backend looks for it at run time and in the
+/// Python environment that is active.
+fn nvrtc(target: &Target, environment: &Environment) -> Result<Compiler, String> {
+    let python = environment.folders(&["VIRTUAL_ENV"]);
+    let versions =
+        python.iter().filter_map(|it| fs::read_dir(it.join("lib")).ok()).flatten().flatten();
+    let packages = versions.map(|it| it.path().join("site-packages")).collect();
+    let paths = SearchPaths::new(|name| environment.variable(name), packages);
+    let search = Search::new("NVRTC")
+        .kind(ErrorKind::Unsupported)
+        .explicit(FILE_VARIABLE, paths.file.clone())
+        .candidates(paths.candidates(0))
+        .advice(paths.advice(0));
+    let form = if matches!(target, Target::Ptx { .. }) { "PTX" } else { "CUBIN" };
+    let accept = |library: Library| {
+        // SAFETY: the functions have these types in every NVRTC, as the backend checks.
+        let calls =
+            unsafe { ProgramCalls::find(&mut library.symbols(), Api::Nvrtc, "nvrtc", &[form]) }?;
+        let (major, minor) = calls.version()?;
+        let program = library.file("nvrtcVersion").unwrap_or_else(|| library.path().to_owned());
+        let options = NVRTC_OPTIONS.iter().map(|it| (*it).to_owned());
+        let compiler = Compiler {
+            target: target.clone(),
+            program,
+            nvrtc: Some(Arc::new(calls)),
+            options: options.chain([format!("--gpu-architecture={target}")]).collect(),
+            version: format!("NVRTC {major}.{minor}"),
+            is_bare: false,
+        };
+        let tried = compiler.attempt(Path::new(""));
+        tried.map_err(|error| Error::unsupported("compile", error)).map(|()| compiler)
+    };
+    // SAFETY: NVRTC's initialisers have no conditions, and nothing else is looked for.
+    let found = unsafe { search.open(accept) };
+    found.map_err(|error| nothing_compiles(target, error.detail()))
 }
 
 /// hipcc, then the clang of ROCm, then any other.
@@ -174,14 +255,6 @@ fn hip_programs(environment: &Environment) -> Vec<PathBuf> {
     let mut names = vec!["amdclang".to_owned(), "clang".to_owned()];
     names.extend((14..=25).rev().map(|version| format!("clang-{version}")));
     programs.extend(environment.in_path(&names));
-    distinct(programs)
-}
-
-fn cuda_programs(environment: &Environment) -> Vec<PathBuf> {
-    let roots = environment.folders(&["CUDA_HOME", "CUDA_PATH"]);
-    let mut programs: Vec<PathBuf> = roots.iter().map(|root| root.join("bin/nvcc")).collect();
-    programs.extend(environment.in_path(&["nvcc"]));
-    programs.push(environment.system("usr/local/cuda/bin/nvcc"));
     distinct(programs)
 }
 
@@ -205,20 +278,17 @@ fn candidates(target: &Target, program: &Path, environment: &Environment) -> Vec
     let compiler = |options, is_bare| Compiler {
         target: target.clone(),
         program: program.to_owned(),
+        nvrtc: None,
         options,
         version: String::new(),
         is_bare,
-    };
-    let Target::Hip { .. } = target else {
-        let mut last = vec![format!("-arch={target}")];
-        last.extend(host_compiler(environment));
-        return vec![compiler(options(NVRTC_OPTIONS, CUDA_OPTIONS, last), false)];
     };
     // hipcc adds what links a program, unless it is told that a code object is wanted.
     let is_hipcc = program.file_stem().is_some_and(|name| name == "hipcc");
     let genco = is_hipcc.then(|| "--genco".to_owned());
     let hip = |library: Option<String>| {
-        let target = std::iter::once(format!("--offload-arch={target}"));
+        let version = CODE_OBJECTS[usize::from(target.is_generic())].to_owned();
+        let target = [format!("--offload-arch={target}"), version].into_iter();
         let last = target.chain(library).chain(genco.clone()).collect();
         options(CLANG_OPTIONS, HIP_OPTIONS, last)
     };
@@ -233,26 +303,4 @@ fn candidates(target: &Target, program: &Path, environment: &Environment) -> Vec
     }
     all.push(compiler(hip(Some("-nogpulib".into())), true));
     all
-}
-
-/// The C++ compiler that nvcc reads source with, as cargo's other builds find it: `CXX`, or
-/// what the platform has.
-fn host_compiler(environment: &Environment) -> Vec<String> {
-    // Options that nvcc adds by itself: another value makes other code.
-    for name in ["NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"] {
-        environment.variable(name);
-    }
-    // nvcc has its own variable for it.
-    if environment.variable("NVCC_CCBIN").is_some() {
-        return Vec::new();
-    }
-    let Some(host) = environment.variable("HOST") else { return Vec::new() };
-    let host = host.to_string_lossy();
-    environment.variable("CXX");
-    let mut build = cc::Build::new();
-    build.cpp(true).host(&host).target(&host).opt_level(0).cargo_metadata(false);
-    // Without one nvcc says what it misses.
-    let path = build.try_get_compiler().ok().map(|tool| tool.path().to_owned());
-    let named = path.as_deref().and_then(Path::to_str);
-    named.map(|path| vec!["-ccbin".to_owned(), path.to_owned()]).unwrap_or_default()
 }

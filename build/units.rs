@@ -1,14 +1,13 @@
 //! Compiles the units of a target, as many at a time as there are processors.
 
 use super::TARGET_VARIABLE;
-use super::compiler::{Compiler, run};
+use super::compiler::Compiler;
 use super::targets::Embedded;
 use codegen::compile::embedded::PackedObject;
-use codegen::compile::{CodeCache, CodeKey, Compilation};
+use codegen::compile::{CodeCache, CodeKey, Compilation, Target};
 use codegen::source::catalogue::Group;
 use codegen::source::unit;
 use hal::poison::Unpoisoned as _;
-use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -80,9 +79,6 @@ fn object(
         Compilation { text: &text, name, target: &target, options, ..Compilation::default() };
     let identity = format!("{} {}", compiler.program.display(), compiler.version);
     let key = CodeKey::new(&made_from, &identity);
-    if let Some(code) = cache.load(&key) {
-        return Ok(Some(PackedObject::new(&specs, &code)));
-    }
     let failed = |what: String| {
         let program = compiler.program.display();
         format!(
@@ -90,17 +86,20 @@ fn object(
              not a version that is supported, install one, or unset {TARGET_VARIABLE}"
         )
     };
-    let file = |end: &str| scratch.join(format!("{name}.{}.{end}", target.replace(':', "_")));
-    let (source, output) = (file("cu"), file("out"));
-    fs::write(&source, text).map_err(|error| failed(error.to_string()))?;
-    match run(&mut compiler.command(&source, &output)) {
-        Err(error) if compiler.is_bare && error.contains("__ocml_") => return Ok(None),
-        result => result.map_err(failed)?,
+    let code = match cache.load(&key) {
+        Some(code) => code,
+        None => match compiler.compile(name, &text, scratch) {
+            Err(error) if compiler.is_bare && error.contains("__ocml_") => return Ok(None),
+            result => {
+                let code = result.map_err(failed)?;
+                cache.store(&key, &code);
+                code
+            }
+        },
+    };
+    if !matches!(compiler.target, Target::Ptx { .. }) {
+        return Ok(Some(PackedObject::new(&specs, &code)));
     }
-    let code = fs::read(&output).map_err(|error| failed(error.to_string()))?;
-    cache.store(&key, &code);
-    for made in [source, output] {
-        fs::remove_file(&made).map_err(|error| failed(error.to_string()))?;
-    }
-    Ok(Some(PackedObject::new(&specs, &code)))
+    let object = PackedObject::of_ptx(&specs, &code);
+    object.map(Some).ok_or_else(|| failed("made PTX without some of the kernels".into()))
 }

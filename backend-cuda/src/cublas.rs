@@ -7,7 +7,7 @@
 //! Types and numbers come from `cublas_api.h` and `library_types.h` of CUDA 11 to 13.
 
 use crate::LIBRARY_VARIABLE;
-use crate::search::{BLAS_VARIABLE, SearchPaths};
+use codegen::compile::cuda_search::{BLAS_VARIABLE, SearchPaths};
 use driver::blas::{Blas, BlasAbi, BlasLibrary, BlasNames};
 use hal::{DType, Result};
 use std::ffi::{c_int, c_void};

@@ -8,7 +8,6 @@ mod abi;
 mod copies;
 mod cublas;
 pub mod nvrtc;
-mod search;
 mod table;
 mod vendor;
 

@@ -8,7 +8,7 @@
 //! can only make PTX for the device.
 
 use crate::abi::Abi;
-use crate::search::{self, SearchPaths};
+use codegen::compile::cuda_search::{self, SearchPaths};
 use codegen::compile::program::ProgramCalls;
 use codegen::compile::{Compilation, Compiled, Compiler};
 use cudarc::nvrtc::sys;
@@ -130,7 +130,7 @@ impl LoadedNvrtc {
         let mut last_resort = None;
         let search = Search::new("NVRTC")
             .kind(ErrorKind::Unsupported)
-            .explicit(search::FILE_VARIABLE, paths.file.clone())
+            .explicit(cuda_search::FILE_VARIABLE, paths.file.clone())
             .candidates(paths.candidates(driver.0))
             .advice(paths.advice(driver.0));
         let accept = |library: Library| {

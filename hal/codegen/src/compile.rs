@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`Compiler`], [`Compilation`], [`Compiled`] | a compiler that is present at run time |
 //! | [`program`] | NVRTC and hipRTC, one C interface under two prefixes |
+//! | [`cuda_search`] | where CUDA's libraries may be |
 //! | [`CodeCache`], [`compile_cached`] | compiled code on disk |
 //! | [`embedded`] | code compiled ahead of time and embedded in the program |
 //! | [`mod@format`] | checks that bytes are complete ELF files, fat binaries or PTX |
@@ -14,9 +15,11 @@
 
 mod cache;
 mod cached;
+pub mod cuda_search;
 pub mod embedded;
 pub mod format;
 pub mod program;
+mod ptx;
 mod target;
 
 pub use cache::{CodeCache, CodeKey};
@@ -151,8 +154,8 @@ impl JitOptions {
     }
 }
 
-// Code for a builtin operation: from the on-disk cache, or from a run-time compiler. Embedded code,
-// which is preferred, is in `embedded::EmbeddedObject`.
+// Code for a builtin operation: the on-disk cache's, else a run-time compiler's. Embedded code,
+// which comes first, is `embedded::EmbeddedModule`.
 
 /// Finds code for a compilation of a builtin source, made by any compiler, passes it to `load`, and
 /// returns the result. Code from the cache that `load` refuses is compiled again.

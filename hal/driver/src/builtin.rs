@@ -3,7 +3,7 @@
 
 use super::calls::Handle;
 use super::context::Context;
-use codegen::compile::embedded::{EmbeddedObject, ObjectId};
+use codegen::compile::embedded::{EmbeddedModule, ModuleId};
 use codegen::compile::format::examine;
 use codegen::compile::{Compilation, find_code, would_fail_again};
 use codegen::source::KernelSpec;
@@ -33,9 +33,9 @@ struct LoadedKernels {
     /// The context's epoch when the kernels were loaded. They do not exist in another epoch.
     epoch: u64,
     kernels: FxHashMap<KernelSpec, Kernels>,
-    /// The modules of embedded objects, each with kernels of many specifications; `None` for
-    /// objects that the driver refused.
-    embedded: FxHashMap<ObjectId, Option<Handle>>,
+    /// Embedded modules, some with kernels of many specifications; `None` for those that the
+    /// driver refused.
+    embedded: FxHashMap<ModuleId, Option<Handle>>,
 }
 
 impl Builtins {
@@ -80,17 +80,24 @@ impl Builtins {
         Ok(kernels)
     }
 
-    /// Returns the module with the kernels of a source that is embedded in the program, if the
-    /// driver accepts one.
+    /// The best module with the kernels of a source that is part of the program and that the
+    /// driver takes, if there is one.
     fn embedded_module(&self, source: &str) -> Result<Option<Handle>> {
+        for found in EmbeddedModule::all(self.context.target()?, source) {
+            if let Some(module) = self.load_embedded(&found)? {
+                return Ok(Some(module));
+            }
+        }
+        Ok(None)
+    }
+
+    /// An embedded module; `None` if the driver does not take it.
+    fn load_embedded(&self, found: &EmbeddedModule) -> Result<Option<Handle>> {
         let context = &self.context;
-        let Some(found) = EmbeddedObject::best(context.target()?, source) else {
-            return Ok(None);
-        };
         if let Some(known) = self.known(|loaded| loaded.embedded.get(&found.id).copied()) {
             return Ok(known);
         }
-        let (epoch, name) = (context.epoch(), found.target.name());
+        let (epoch, name) = (context.epoch(), found.target().name());
         let module = match found.code().map(|code| load_module(context, &code)) {
             Some(Ok(module)) => Some(module),
             Some(Err(error)) if would_fail_again(&error) => return Err(error),

@@ -4,34 +4,40 @@
 //! a device uses those that [`Target::fit`] it, and only for the very source that they were
 //! made from.
 
+use crate::compile::ptx::PtxUnit;
 use crate::compile::target::Target;
 use crate::source::KernelSpec;
 use hal::poison::Unpoisoned as _;
-use miniz_oxide::deflate::compress_to_vec;
-use miniz_oxide::inflate::decompress_slice_iter_to_slice;
 use std::fmt;
-use std::sync::RwLock;
+use std::sync::{OnceLock, RwLock};
 use xxhash_rust::xxh3::xxh3_128;
 
-// The form of code in the program: objects, each compressed by itself so that the first
-// operation unpacks only its own, and an index of them by the source they were made from.
+// The form of code in the program: blocks, each compressed by itself so that the first
+// operation unpacks only its own, and an index of the modules in them by the source they were made
+// from. What many blocks have in common is found in a dictionary, which is compressed as well and
+// unpacked once.
 //
 // All numbers are little-endian:
 // ```text
-// magic; number of objects, of entries, of kernels              8 bytes, 3 x u32
-// objects: where the code begins, its size packed and unpacked  3 x u32 each
-// entries, sorted: a source's key, the object with its kernels  16 bytes, u32 each
-// code                                                          raw DEFLATE each
+// magic; number of blocks, of entries, of kernels           8 bytes, 3 x u32
+// blocks: where the code begins, its size packed and not    3 x u32 each; the first: the dictionary
+// entries, sorted: a source's key; its block, where its     16 bytes, 3 x u32 each
+//     module begins there and how long it is
+// code                                                      raw LZMA each
 // ```
 
 /// Changes with the form.
-const MAGIC: [u8; 8] = *b"pygpuao2";
+const MAGIC: [u8; 8] = *b"pygpuao3";
 const HEADER: usize = 8 + 3 * 4;
-const OBJECT: usize = 3 * 4;
-const ENTRY: usize = 16 + 4;
+const BLOCK: usize = 3 * 4;
+const ENTRY: usize = 16 + 3 * 4;
 
-/// Squeezes about 2 % more out of code than 6 does; what it costs is paid in the build.
-const LEVEL: u8 = 9;
+#[cfg(any(test, feature = "embedded"))]
+/// The bits of context and position in LZMA's models: text and instructions of whole words.
+const MODEL: [u32; 3] = [3, 0, 2];
+
+/// No block is larger, nor is the dictionary.
+const MOST: usize = 1 << 28;
 
 /// What kernels are found under: the hash (XXH3, 128 bits) of their specification's source, so
 /// that code is used for the very text that it was made from and no other.
@@ -44,53 +50,111 @@ impl SourceKey {
     }
 }
 
-/// One compiled unit: compressed code and what is in it.
-#[derive(Clone, Debug)]
+/// One compiled unit: its modules and what is in them.
+#[derive(Clone, Debug, Default)]
 pub struct PackedObject {
-    keys: Vec<SourceKey>,
+    modules: Vec<(Vec<SourceKey>, Vec<u8>)>,
     kernels: usize,
-    size: usize,
-    code: Vec<u8>,
 }
 
 impl PackedObject {
-    /// Returns the code of a unit made of these specifications.
+    /// Returns the code of a unit made of these specifications, in one module.
     pub fn new(specs: &[KernelSpec], code: &[u8]) -> PackedObject {
-        PackedObject {
-            keys: specs.iter().map(|spec| SourceKey::of(&spec.source())).collect(),
-            kernels: specs.iter().map(|spec| spec.kernel_names().len()).sum(),
-            size: code.len(),
-            code: compress_to_vec(code, LEVEL),
+        let mut object = PackedObject::default();
+        object.add(specs, code.to_vec());
+        object
+    }
+
+    /// Returns PTX of a unit made of these specifications, in a module for each.
+    ///
+    /// `None` for what is not NVRTC's PTX with all of their kernels.
+    pub fn of_ptx(specs: &[KernelSpec], text: &[u8]) -> Option<PackedObject> {
+        let unit = PtxUnit::parse(std::str::from_utf8(text).ok()?)?;
+        let mut object = PackedObject::default();
+        for spec in specs {
+            object.add(&[*spec], unit.module(&spec.kernel_names())?);
         }
+        Some(object)
+    }
+
+    fn add(&mut self, specs: &[KernelSpec], code: Vec<u8>) {
+        self.kernels += specs.iter().map(|spec| spec.kernel_names().len()).sum::<usize>();
+        let keys = specs.iter().map(|spec| SourceKey::of(&spec.source())).collect();
+        self.modules.push((keys, code));
+    }
+
+    #[cfg(any(test, feature = "embedded"))]
+    fn code(&self) -> Vec<u8> {
+        self.modules.iter().flat_map(|(_, code)| code).copied().collect()
     }
 }
 
 /// Returns an archive of these objects: what [`EmbeddedTarget::new`]
 /// takes.
+#[cfg(any(test, feature = "embedded"))]
 pub fn pack(objects: &[PackedObject]) -> Vec<u8> {
-    let numbered = objects.iter().enumerate();
-    let mut entries: Vec<(SourceKey, usize)> =
-        numbered.flat_map(|(number, it)| it.keys.iter().map(move |key| (*key, number))).collect();
-    entries.sort();
-    let kernels = objects.iter().map(|it| it.kernels).sum::<usize>();
-    let mut archive = MAGIC.to_vec();
-    let number = |value: usize| (value as u32).to_le_bytes();
-    for value in [objects.len(), entries.len(), kernels] {
-        archive.extend(number(value));
+    /// Bytes of the dictionary: objects from all over the catalogue, whole.
+    const DICTIONARY: usize = 384 << 10;
+    let mut dictionary = Vec::new();
+    for object in objects.iter().step_by(objects.len().div_ceil(24).max(5)) {
+        let code = object.code();
+        if dictionary.len() + code.len() <= DICTIONARY {
+            dictionary.extend(code);
+        }
     }
-    let mut start = HEADER + OBJECT * objects.len() + ENTRY * entries.len();
-    for PackedObject { size, code, .. } in objects {
+    let kernels = objects.iter().map(|it| it.kernels).sum::<usize>();
+    let mut entries: Vec<(SourceKey, [usize; 3])> = Vec::new();
+    let mut blocks = vec![(compress(&dictionary, &[]), dictionary.len())];
+    for (object, block) in objects.iter().zip(1..) {
+        let mut start = 0;
+        for (keys, code) in &object.modules {
+            entries.extend(keys.iter().map(|key| (*key, [block, start, code.len()])));
+            start += code.len();
+        }
+        blocks.push((compress(&object.code(), &dictionary), start));
+    }
+    entries.sort();
+    let mut archive = MAGIC.to_vec();
+    let number = |archive: &mut Vec<u8>, value: usize| {
+        archive.extend((value as u32).to_le_bytes());
+    };
+    for value in [blocks.len(), entries.len(), kernels] {
+        number(&mut archive, value);
+    }
+    let mut start = HEADER + BLOCK * blocks.len() + ENTRY * entries.len();
+    for (code, size) in &blocks {
         for value in [start, code.len(), *size] {
-            archive.extend(number(value));
+            number(&mut archive, value);
         }
         start += code.len();
     }
-    for (key, object) in entries {
+    for (key, place) in entries {
         archive.extend(key.0);
-        archive.extend(number(object));
+        place.iter().for_each(|value| number(&mut archive, *value));
     }
-    objects.iter().for_each(|it| archive.extend(&it.code));
+    blocks.iter().for_each(|(code, _)| archive.extend(code));
     archive
+}
+
+#[cfg(any(test, feature = "embedded"))]
+fn compress(code: &[u8], dictionary: &[u8]) -> Vec<u8> {
+    use std::io::Write as _;
+    let mut options = lzma_rust2::LzmaOptions::with_preset(9);
+    [options.lc, options.lp, options.pb] = MODEL;
+    options.nice_len = 273;
+    options.dict_size = window(code.len(), dictionary);
+    if !dictionary.is_empty() {
+        options.preset_dict = Some(dictionary.to_vec().into());
+    }
+    let mut writer = lzma_rust2::LzmaWriter::new_no_header(Vec::new(), &options, false)
+        .expect("the options are valid");
+    writer.write_all(code).and_then(|()| writer.finish()).expect("memory takes what is written")
+}
+
+#[cfg(any(test, feature = "embedded"))]
+/// How far back matches may lie.
+fn window(size: usize, dictionary: &[u8]) -> u32 {
+    ((size + dictionary.len()) as u32).max(4096)
 }
 
 /// The numbers of objects, entries and kernels; zeros for what is no archive.
@@ -117,25 +181,65 @@ const fn kernels(archive: &[u8]) -> usize {
     counts(archive)[2]
 }
 
-/// The number of the object with a source's kernels.
-fn find(archive: &[u8], key: SourceKey) -> Option<usize> {
-    let [objects, entries, _] = counts(archive);
-    let start = HEADER + OBJECT * objects;
+/// Where a module is: the number of its block, where it begins there, and how long it is.
+type Place = [usize; 3];
+
+/// Where the module with a source's kernels is.
+fn find(archive: &[u8], key: SourceKey) -> Option<Place> {
+    let [blocks, entries, _] = counts(archive);
+    let start = HEADER + BLOCK * blocks;
     let entries = archive.get(start..start.checked_add(ENTRY.checked_mul(entries)?)?)?;
     let (entries, _) = entries.as_chunks::<ENTRY>();
     let place = entries.binary_search_by(|entry| entry[..16].cmp(&key.0)).ok()?;
-    Some(number(&entries[place], 16)).filter(|object| *object < objects)
+    Some([16, 20, 24].map(|at| number(&entries[place], at))).filter(|[block, ..]| *block < blocks)
 }
 
-/// The code of an object; `None` if it is damaged.
-fn unpack(archive: &[u8], object: usize) -> Option<Vec<u8>> {
-    let record = archive.get(HEADER + OBJECT * object..)?.get(..OBJECT)?;
+/// The first `length` bytes of a block; `None` if it is damaged.
+fn unpack(
+    archive: &[u8],
+    block: usize,
+    length: Option<usize>,
+    dictionary: &[u8],
+) -> Option<Vec<u8>> {
+    let record = archive.get(HEADER + BLOCK * block..)?.get(..BLOCK)?;
     let [start, packed, size] = [0, 4, 8].map(|at| number(record, at));
     let code = archive.get(start..start.checked_add(packed)?)?;
-    let mut unpacked = vec![0; size];
-    let written =
-        decompress_slice_iter_to_slice(&mut unpacked, std::iter::once(code), false, true).ok()?;
-    (written == size).then_some(unpacked)
+    let mut unpacked = vec![0; length.unwrap_or(size)];
+    if size > MOST || unpacked.len() > size {
+        return None;
+    }
+    decompress(code, size, dictionary, &mut unpacked)?;
+    Some(unpacked)
+}
+
+/// Decompresses the start of a block.
+#[cfg(any(test, feature = "embedded"))]
+fn decompress(code: &[u8], size: usize, dictionary: &[u8], unpacked: &mut [u8]) -> Option<()> {
+    use std::io::Read as _;
+    let [lc, lp, pb] = MODEL;
+    let known = Some(dictionary).filter(|it| !it.is_empty());
+    let mut reader =
+        lzma_rust2::LzmaReader::new(code, size as u64, lc, lp, pb, window(size, dictionary), known)
+            .ok()?;
+    reader.read_exact(unpacked).ok()
+}
+
+/// A build without the feature has no code to decompress.
+#[cfg(not(any(test, feature = "embedded")))]
+fn decompress(_: &[u8], _: usize, _: &[u8], _: &mut [u8]) -> Option<()> {
+    None
+}
+
+/// The dictionary of an archive; empty if it is damaged, as blocks then are.
+fn dictionary(archive: &[u8]) -> Vec<u8> {
+    unpack(archive, 0, None, &[]).unwrap_or_default()
+}
+
+/// A module; `None` if it is damaged.
+fn module(archive: &[u8], [block, start, length]: Place, dictionary: &[u8]) -> Option<Vec<u8>> {
+    let mut code = unpack(archive, block, Some(start.checked_add(length)?), dictionary)?;
+    code.drain(..start);
+    Some(code)
 }
 
 /// Code for one target.
@@ -189,21 +293,28 @@ impl EmbeddedTarget {
 
     /// The code with the kernels of a specification's source, unpacked, if there is any.
     pub fn code(&self, source: &str) -> Option<Vec<u8>> {
-        unpack(self.archive, find(self.archive, SourceKey::of(source))?)
+        module(self.archive, find(self.archive, SourceKey::of(source))?, &dictionary(self.archive))
     }
 }
 
+/// Code that was registered, with the dictionary of its archive once that is unpacked.
+struct Registered {
+    target: EmbeddedTarget,
+    dictionary: OnceLock<Vec<u8>>,
+}
+
 /// Everything that was registered.
-static REGISTERED: RwLock<Vec<EmbeddedTarget>> = RwLock::new(Vec::new());
+static REGISTERED: RwLock<Vec<&'static Registered>> = RwLock::new(Vec::new());
 
 /// Makes code known to every device of the process, for the operations that it has not run
 /// yet. What is registered already counts once.
 pub fn register(targets: &[EmbeddedTarget]) {
     let mut registered = REGISTERED.write().unpoisoned();
     for target in targets {
-        let known = |it: &EmbeddedTarget| std::ptr::eq(it.archive, target.archive);
+        let known = |it: &&Registered| std::ptr::eq(it.target.archive, target.archive);
         if !registered.iter().any(known) {
-            registered.push(*target);
+            let new = Registered { target: *target, dictionary: OnceLock::new() };
+            registered.push(Box::leak(Box::new(new)));
         }
     }
 }
@@ -211,46 +322,58 @@ pub fn register(targets: &[EmbeddedTarget]) {
 /// The names of the targets that code was registered for.
 pub(super) fn registered() -> Vec<&'static str> {
     let registered = REGISTERED.read().unpoisoned();
-    registered.iter().map(EmbeddedTarget::name).collect()
+    registered.iter().map(|it| it.target.name).collect()
 }
 
-/// An object among what was registered: its archive's address and its number there.
+/// A module among what was registered: its archive's address and its place there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ObjectId(usize, usize);
+pub struct ModuleId(usize, Place);
 
-/// An object that has kernels of a source.
-#[derive(Debug)]
-pub struct EmbeddedObject {
-    /// Which of the registered objects it is.
-    pub id: ObjectId,
-    /// What it is for.
-    pub target: EmbeddedTarget,
+/// A module that has kernels of a source.
+pub struct EmbeddedModule {
+    /// Which of the registered modules it is.
+    pub id: ModuleId,
+    found: &'static Registered,
 }
 
-impl EmbeddedObject {
-    /// The object for a device that is best for it, of those with the kernels of a source.
-    pub fn best(device: &str, source: &str) -> Option<EmbeddedObject> {
+impl EmbeddedModule {
+    /// Returns the modules that a device may run among those with the kernels of a source, the
+    /// best first.
+    pub fn all(device: &str, source: &str) -> Vec<EmbeddedModule> {
         let registered = REGISTERED.read().unpoisoned();
         if registered.is_empty() {
-            return None;
+            return Vec::new();
         }
-        let device: Target = device.parse().ok()?;
-        let fitting = registered.iter().filter_map(|target| {
-            let code: Target = target.name.parse().ok()?;
-            Some((code.fit(&device)?, target))
-        });
+        let Ok(device) = device.parse::<Target>() else { return Vec::new() };
         let key = SourceKey::of(source);
-        let found = fitting.filter_map(|(fit, target)| {
-            let object = find(target.archive, key)?;
-            let id = ObjectId(target.archive.as_ptr() as usize, object);
-            Some((fit, EmbeddedObject { id, target: *target }))
+        let fitting = registered.iter().filter_map(|found| {
+            let code: Target = found.target.name.parse().ok()?;
+            let fit = code.fit(&device)?;
+            let archive = found.target.archive;
+            let id = ModuleId(archive.as_ptr() as usize, find(archive, key)?);
+            Some((fit, EmbeddedModule { id, found }))
         });
-        found.max_by_key(|(fit, _)| *fit).map(|(_, found)| found)
+        let mut fitting: Vec<_> = fitting.collect();
+        fitting.sort_by_key(|(fit, _)| std::cmp::Reverse(*fit));
+        fitting.into_iter().map(|(_, module)| module).collect()
+    }
+
+    /// What it is for.
+    pub fn target(&self) -> &EmbeddedTarget {
+        &self.found.target
     }
 
     /// Its code; `None` if it is damaged.
     pub fn code(&self) -> Option<Vec<u8>> {
-        unpack(self.target.archive, self.id.1)
+        let archive = self.found.target.archive;
+        let dictionary = self.found.dictionary.get_or_init(|| dictionary(archive));
+        module(archive, self.id.1, dictionary)
+    }
+}
+
+impl fmt::Debug for EmbeddedModule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EmbeddedModule({:?} of {:?})", self.id.1, self.found.target)
     }
 }
 
@@ -302,17 +425,18 @@ mod tests {
     fn what_is_damaged_is_no_code() {
         let (whole, [a, ..], _) = packed();
         let key = SourceKey::of(&a.source());
-        let object = find(whole, key).expect("it is there");
+        let place = find(whole, key).expect("it is there");
+        let known = dictionary(whole);
         for length in (0..whole.len()).step_by(7) {
             let cut = &whole[..length];
-            assert_eq!(unpack(cut, object), None);
+            assert_eq!(module(cut, place, &known), None);
             find(cut, key);
         }
         for at in 0..400.min(whole.len()) {
             let mut damaged = whole.to_vec();
             damaged[at] ^= 0xff;
-            if let Some(object) = find(&damaged, key) {
-                unpack(&damaged, object);
+            if let Some(place) = find(&damaged, key) {
+                module(&damaged, place, &dictionary(&damaged));
             }
         }
         assert_eq!(target("sm_90", "", b"nothing of the kind").kernels(), 0);
@@ -333,13 +457,17 @@ mod tests {
         register(&targets);
         let source = a.source();
         let code =
-            |device: &str| EmbeddedObject::best(device, &source).and_then(|found| found.code());
+            |device: &str| EmbeddedModule::all(device, &source).first().and_then(|it| it.code());
         assert_eq!(code("gfx90a:sramecc+:xnack-").as_deref(), Some(&b"exact"[..]));
         assert_eq!(code("gfx90a:sramecc+:xnack+").as_deref(), Some(&b"plain"[..]));
         assert_eq!(code("sm_75").as_deref(), Some(&b"newer"[..]));
         assert_eq!(code("sm_60"), None);
         assert_eq!(code("the processor"), None);
-        assert!(EmbeddedObject::best("sm_75", &other.source()).is_none());
+        assert!(EmbeddedModule::all("sm_75", &other.source()).is_empty());
+        let names = |device: &str| -> Vec<&str> {
+            EmbeddedModule::all(device, &source).iter().map(|it| it.target().name()).collect()
+        };
+        assert_eq!(names("gfx90a:sramecc+:xnack-"), ["gfx90a:xnack-", "gfx90a"]);
         assert_eq!(registered().iter().filter(|name| **name == "sm_70").count(), 1);
     }
 }

@@ -4,7 +4,7 @@ use hal::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
-/// A target of compilation, or the architecture of a device: `sm_90`, `gfx90a:xnack-`.
+/// What code is compiled for, or what a device is: `sm_90`, `compute_75`, `gfx90a:xnack-`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Target {
@@ -17,9 +17,16 @@ pub enum Target {
         /// The suffix of code that uses features of a single architecture (`a`) or family (`f`).
         suffix: Option<char>,
     },
+    /// PTX, which the driver compiles for an NVIDIA GPU of this compute capability or a newer one.
+    Ptx {
+        /// The compute capability.
+        major: u32,
+        /// The number after the point.
+        minor: u32,
+    },
     /// An AMD GPU.
     Hip {
-        /// The compilers' name of the processor: `gfx90a`.
+        /// Its name to compilers: `gfx90a`, or that of a generic target: `gfx11-generic`.
         processor: String,
         /// Features that are on or off, in alphabetical order. For a feature that is not listed,
         /// code runs with either setting.
@@ -27,9 +34,39 @@ pub enum Target {
     },
 }
 
-/// The accepted forms of a target, for messages.
-pub const TARGETS: &str =
-    "sm_ and a compute capability (sm_90), gfx and a processor with its features (gfx90a:xnack-)";
+/// What is read as a target.
+pub const TARGETS: &str = "sm_ and a compute capability (sm_90), compute_ and one for PTX \
+    (compute_75), gfx and a processor with its features (gfx90a:xnack-) or a generic target \
+    (gfx11-generic)";
+
+/// Sets of targets that have a name.
+///
+/// `release` is the code of published wheels. PTX is for every GPU since Turing; the exact code
+/// that accompanies it is for Ampere and Ada (8.x), Hopper and the GeForce GPUs of Blackwell, which
+/// are the ones most used. Of AMD's GPUs it has exact code for those that ROCm supports most widely,
+/// because ROCm before 6.3 loads no generic code, and generic code for the others.
+const SETS: [(&str, &str); 1] = [(
+    "release",
+    "compute_75 sm_80 sm_90 sm_120 gfx90a gfx942 gfx1030 gfx1100 gfx1201 gfx9-generic \
+     gfx9-4-generic gfx10-1-generic gfx10-3-generic gfx11-generic gfx12-generic",
+)];
+
+/// AMD's generic targets with the processors that run their code: "Generic Processors" in LLVM's
+/// User Guide for AMDGPU Backend (LLVM 21), whose older versions have gfx940 and gfx941, too.
+const GENERIC: [(&str, &[&str]); 6] = [
+    ("gfx9-generic", &["gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"]),
+    ("gfx9-4-generic", &["gfx940", "gfx941", "gfx942", "gfx950"]),
+    ("gfx10-1-generic", &["gfx1010", "gfx1011", "gfx1012", "gfx1013"]),
+    (
+        "gfx10-3-generic",
+        &["gfx1030", "gfx1031", "gfx1032", "gfx1033", "gfx1034", "gfx1035", "gfx1036"],
+    ),
+    (
+        "gfx11-generic",
+        &["gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"],
+    ),
+    ("gfx12-generic", &["gfx1200", "gfx1201"]),
+];
 
 /// Features of AMD's processors on which code depends.
 const FEATURES: [&str; 2] = ["sramecc", "xnack"];
@@ -42,10 +79,17 @@ impl FromStr for Target {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Target> {
-        let target = match text.split_at_checked(3) {
-            Some(("sm_", capability)) => cuda(capability),
-            Some(("gfx", _)) => hip(text),
-            _ => None,
+        let target = if let Some(capability) = text.strip_prefix("sm_") {
+            cuda(capability)
+        } else if let Some(capability) = text.strip_prefix("compute_") {
+            match cuda(capability) {
+                Some(Target::Cuda { major, minor, suffix: None }) => {
+                    Some(Target::Ptx { major, minor })
+                }
+                _ => None,
+            }
+        } else {
+            hip(text)
         };
         target.ok_or_else(|| {
             Error::invalid("target", format!("target is {text:?}; allowed are {TARGETS}"))
@@ -69,15 +113,8 @@ fn cuda(capability: &str) -> Option<Target> {
 fn hip(text: &str) -> Option<Target> {
     let mut parts = text.split(':');
     let processor = parts.next()?;
-    // The generation in decimal, then the minor version and the stepping, one hexadecimal digit
-    // each.
-    let (generation, stepping) = processor.split_at_checked(processor.len().checked_sub(2)?)?;
-    let generation = generation.strip_prefix("gfx")?;
-    let hexadecimal = |it: u8| matches!(it, b'0'..=b'9' | b'a'..=b'f');
-    if !(1..=2).contains(&generation.len())
-        || !generation.bytes().all(|it| it.is_ascii_digit())
-        || !stepping.bytes().all(hexadecimal)
-    {
+    let is_generic = GENERIC.iter().any(|(name, _)| *name == processor);
+    if !is_generic && !is_processor(processor) {
         return None;
     }
     let mut features = Vec::new();
@@ -97,6 +134,20 @@ fn hip(text: &str) -> Option<Target> {
     Some(Target::Hip { processor: processor.to_owned(), features })
 }
 
+/// True for the name of one processor.
+fn is_processor(name: &str) -> bool {
+    let Some(digits) = name.strip_prefix("gfx") else { return false };
+    // Generation in decimal, then minor version and stepping of one hexadecimal digit each.
+    let Some((generation, stepping)) =
+        digits.len().checked_sub(2).and_then(|at| digits.split_at_checked(at))
+    else {
+        return false;
+    };
+    (1..=2).contains(&generation.len())
+        && generation.bytes().all(|it| it.is_ascii_digit())
+        && stepping.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 impl fmt::Display for Target {
     /// Writes the target in the form that compilers accept.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -105,6 +156,7 @@ impl fmt::Display for Target {
             Target::Cuda { major, minor, suffix: Some(letter) } => {
                 write!(f, "sm_{major}{minor}{letter}")
             }
+            Target::Ptx { major, minor } => write!(f, "compute_{major}{minor}"),
             Target::Hip { processor, features } => {
                 f.write_str(processor)?;
                 features
@@ -115,9 +167,21 @@ impl fmt::Display for Target {
     }
 }
 
+/// Suits a device better than all PTX and all generic code.
+const MACHINE_CODE: u32 = 1 << 16;
+
 impl Target {
-    /// Parses a list of targets separated by commas, semicolons or white space, and removes
-    /// duplicates.
+    /// True if the code is PTX or generic code: others of its kind may suit a device better.
+    pub fn is_generic(&self) -> bool {
+        match self {
+            Target::Cuda { .. } => false,
+            Target::Ptx { .. } => true,
+            Target::Hip { processor, .. } => !is_processor(processor),
+        }
+    }
+
+    /// The targets in a list with commas, semicolons or blanks between, each once. `release` is a
+    /// set of them.
     ///
     /// # Errors
     /// `InvalidArgument` that names the invalid target and the accepted forms.
@@ -125,9 +189,14 @@ impl Target {
         let mut targets = Vec::new();
         let separates = |it: char| it == ',' || it == ';' || it.is_whitespace();
         for text in list.split(separates).filter(|text| !text.is_empty()) {
-            let target = text.parse()?;
-            if !targets.contains(&target) {
-                targets.push(target);
+            let new = match SETS.iter().find(|(name, _)| *name == text) {
+                Some((_, set)) => Target::parse_list(set)?,
+                None => vec![text.parse()?],
+            };
+            for target in new {
+                if !targets.contains(&target) {
+                    targets.push(target);
+                }
             }
         }
         Ok(targets)
@@ -136,9 +205,9 @@ impl Target {
     /// Returns how well code for this target suits a device, where larger is better; `None` if the
     /// device cannot run it.
     ///
-    /// NVIDIA's devices run code for the same major version and the same or an older minor version.
-    /// AMD's devices run code for their processor if each feature that is set in the code has the
-    /// device's setting ("Target ID" in LLVM's User Guide for AMDGPU Backend).
+    /// NVIDIA's devices run code for the same major and no newer minor version, and PTX of any older
+    /// version. AMD's run code for their processor, or for a generic target that includes it, whose
+    /// features are all set as theirs ("Target ID" in LLVM's User Guide for AMDGPU Backend).
     pub fn fit(&self, device: &Target) -> Option<u32> {
         match (self, device) {
             (
@@ -148,15 +217,26 @@ impl Target {
                 let (code, device) = ((*major, *minor), (*device_major, *device_minor));
                 let alone = suffix.is_some() || TEGRA.contains(&code) || TEGRA.contains(&device);
                 let runs = code == device || (!alone && code.0 == device.0 && code.1 < device.1);
-                runs.then(|| 2 * minor + u32::from(suffix.is_some()))
+                runs.then(|| MACHINE_CODE + 2 * minor + u32::from(suffix.is_some()))
+            }
+            (
+                Target::Ptx { major, minor },
+                Target::Cuda { major: device_major, minor: device_minor, .. },
+            ) => {
+                let runs = (major, minor) <= (device_major, device_minor);
+                runs.then_some(10 * major + minor)
             }
             (
                 Target::Hip { processor, features },
                 Target::Hip { processor: device_processor, features: device_features },
             ) => {
-                let runs = processor == device_processor
+                let exact = processor == device_processor;
+                let includes = |(name, all): &(&str, &[&str])| {
+                    name == processor && all.contains(&device_processor.as_str())
+                };
+                let runs = (exact || GENERIC.iter().any(includes))
                     && features.iter().all(|feature| device_features.contains(feature));
-                runs.then_some(features.len() as u32)
+                runs.then_some(if exact { MACHINE_CODE } else { 0 } + features.len() as u32)
             }
             _ => None,
         }
@@ -177,9 +257,22 @@ mod tests {
 
     #[test]
     fn targets_are_read_and_written_alike() {
-        for text in ["sm_53", "sm_90", "sm_90a", "sm_100", "sm_120f", "gfx803", "gfx90a", "gfx1201"]
-        {
+        for text in [
+            "sm_53",
+            "sm_90",
+            "sm_90a",
+            "sm_100",
+            "sm_120f",
+            "compute_75",
+            "gfx803",
+            "gfx90a",
+            "gfx1201",
+        ] {
             assert_eq!(target(text).to_string(), text);
+        }
+        for (text, processors) in GENERIC {
+            assert_eq!(target(text).to_string(), text);
+            assert!(target(text).is_generic() && processors.iter().all(|it| is_processor(it)));
         }
         assert_eq!(target("gfx90a:xnack-").to_string(), "gfx90a:xnack-");
         assert_eq!(target("gfx90a:xnack-:sramecc+").to_string(), "gfx90a:sramecc+:xnack-");
@@ -206,6 +299,11 @@ mod tests {
             "gfx90g",
             "gfx90A",
             "gfx10300",
+            "gfx13-generic",
+            "gfx9-generic:wave+",
+            "compute_",
+            "compute_90a",
+            "release",
             "gfx90a:",
             "gfx90a:xnack",
             "gfx90a:wave+",
@@ -231,6 +329,15 @@ mod tests {
             ["gfx90a", "sm_90", "gfx90a:xnack-"]
         );
         assert_eq!(names(" ; "), [""; 0]);
+        let release = names("sm_90 release");
+        assert_eq!(release[..2], ["sm_90", "compute_75"]);
+        assert_eq!(release.iter().filter(|it| *it == "sm_90").count(), 1);
+        // Every GPU that a driver of today supports runs some of it.
+        for device in ["sm_75", "sm_86", "sm_87", "sm_89", "sm_103", "sm_121", "gfx950", "gfx1151"]
+        {
+            let fits = |code: &String| fit(code, device).is_some();
+            assert!(release.iter().any(fits), "{device}");
+        }
         assert!(Target::parse_list("gfx90a,foo").is_err());
     }
 
@@ -249,6 +356,28 @@ mod tests {
             assert_eq!(fit(code, device), None, "{code} on {device}");
         }
         assert!(fit("sm_87", "sm_87").is_some());
+    }
+
+    #[test]
+    fn what_is_compiled_for_many_comes_after_exact_code() {
+        assert!(fit("compute_90", "sm_90") < fit("sm_80", "sm_86"));
+        assert!(fit("compute_75", "sm_90") < fit("compute_80", "sm_90"));
+        for (code, device) in [("compute_75", "sm_121"), ("compute_75", "sm_87")] {
+            assert!(fit(code, device).is_some(), "{code} on {device}");
+        }
+        assert_eq!(fit("compute_80", "sm_75"), None);
+        let device = "gfx942:sramecc+:xnack-";
+        assert!(fit("gfx9-4-generic:xnack-", device) < fit("gfx942", device));
+        assert!(fit("gfx9-4-generic", device) < fit("gfx9-4-generic:xnack-", device));
+        for (code, device) in [
+            ("gfx9-4-generic", "gfx90a"),
+            ("gfx9-4-generic:xnack+", device),
+            ("gfx11-generic", "gfx1201"),
+            ("gfx11-generic", "sm_90"),
+            ("compute_75", "gfx1100"),
+        ] {
+            assert_eq!(fit(code, device), None, "{code} on {device}");
+        }
     }
 
     #[test]

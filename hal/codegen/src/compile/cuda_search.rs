@@ -4,9 +4,10 @@ use hal::library::search_directories;
 use std::ffi::{OsString, c_int};
 use std::path::{Path, PathBuf};
 
-/// Variables that name a file, which is then the only candidate.
-pub(crate) const BLAS_VARIABLE: &str = "PYGPU_CUBLAS";
-pub(crate) const FILE_VARIABLE: &str = "PYGPU_NVRTC";
+/// Names the file that is the only candidate for cuBLAS.
+pub const BLAS_VARIABLE: &str = "PYGPU_CUBLAS";
+/// Names the file that is the only candidate for NVRTC.
+pub const FILE_VARIABLE: &str = "PYGPU_NVRTC";
 const PATH_VARIABLE: &str = "PYGPU_NVRTC_PATH";
 const TOOLKIT_VARIABLES: [&str; 2] = ["CUDA_HOME", "CUDA_PATH"];
 const DEFAULT_TOOLKIT: &str = "/usr/local/cuda";
@@ -23,10 +24,12 @@ const PROCESSORS: &[&str] = if cfg!(target_arch = "aarch64") {
 
 /// The folders and files that may contain CUDA's libraries.
 #[derive(Debug)]
-pub(crate) struct SearchPaths {
-    pub(crate) file: Option<OsString>,
-    pub(crate) blas: Option<OsString>,
-    /// Library folders or Python package folders that the user named.
+pub struct SearchPaths {
+    /// The value of [`FILE_VARIABLE`].
+    pub file: Option<OsString>,
+    /// The value of [`BLAS_VARIABLE`].
+    pub blas: Option<OsString>,
+    /// Of libraries or of Python packages, named by the user.
     named: Vec<PathBuf>,
     toolkits: Vec<PathBuf>,
     /// Folders of Python packages.
@@ -34,11 +37,13 @@ pub(crate) struct SearchPaths {
 }
 
 impl SearchPaths {
-    pub(crate) fn of_environment() -> SearchPaths {
+    /// Returns those of this process.
+    pub fn of_environment() -> SearchPaths {
         SearchPaths::new(hal::environment::trusted, search_directories())
     }
 
-    fn new(variable: impl Fn(&str) -> Option<OsString>, packages: Vec<PathBuf>) -> SearchPaths {
+    /// Returns those that variables name, with folders of Python packages.
+    pub fn new(variable: impl Fn(&str) -> Option<OsString>, packages: Vec<PathBuf>) -> SearchPaths {
         let set = |name: &str| variable(name).filter(|it| !it.is_empty());
         let named = set(PATH_VARIABLE).map(|it| std::env::split_paths(&it).collect());
         let toolkits = TOOLKIT_VARIABLES.into_iter().filter_map(set).map(PathBuf::from);
@@ -51,13 +56,13 @@ impl SearchPaths {
         }
     }
 
-    /// Returns the candidates for NVRTC, in the order to try.
-    pub(crate) fn candidates(&self, driver_major: c_int) -> Vec<PathBuf> {
+    /// What may be NVRTC, in this order.
+    pub fn candidates(&self, driver_major: c_int) -> Vec<PathBuf> {
         self.files(&names(driver_major), "cuda_nvrtc", driver_major)
     }
 
-    /// Returns the candidates for cuBLAS, in the order to try.
-    pub(crate) fn blas_candidates(&self, driver_major: c_int) -> Vec<PathBuf> {
+    /// What may be cuBLAS, in this order.
+    pub fn blas_candidates(&self, driver_major: c_int) -> Vec<PathBuf> {
         let majors = (11..=LATEST_MAJOR.max(driver_major)).rev();
         let names: Vec<_> = majors.map(|it| (it, format!("libcublas.so.{it}"))).collect();
         self.files(&names, "cublas", driver_major)
@@ -94,8 +99,8 @@ impl SearchPaths {
         paths
     }
 
-    /// Returns advice on installing NVRTC, with the folders that were searched.
-    pub(crate) fn advice(&self, driver_major: c_int) -> String {
+    /// What to do without NVRTC, and in which folders there is none.
+    pub fn advice(&self, driver_major: c_int) -> String {
         let package = match driver_major {
             1..12 => "nvidia-cuda-nvrtc-cu11",
             0 | 12 => "nvidia-cuda-nvrtc-cu12",
@@ -113,10 +118,10 @@ impl SearchPaths {
         )
     }
 
-    /// Returns the folders to include CUDA's headers from: next to this NVRTC, else in a toolkit.
-    /// Empty if no headers are found.
-    pub(crate) fn headers(&self, nvrtc: &Path) -> Vec<PathBuf> {
-        // The library may be a symbolic link into another installation.
+    /// The folders to include CUDA's headers from: those beside this NVRTC, else those of a
+    /// toolkit. Empty if there are none.
+    pub fn headers(&self, nvrtc: &Path) -> Vec<PathBuf> {
+        // A link to the library may lie elsewhere than its headers.
         let real = nvrtc.canonicalize();
         let beside = [Some(nvrtc), real.as_deref().ok()].into_iter().flatten().flat_map(|file| {
             let root = file.parent().and_then(Path::parent);
