@@ -131,7 +131,7 @@ pub enum Usage {
     Operator,
     /// A function that many programs call.
     Call,
-    /// A function that few programs call: its code is compiled at run time only.
+    /// A function that few programs call: ahead of time it is compiled for few dtypes.
     Seldom,
 }
 

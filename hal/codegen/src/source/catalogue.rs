@@ -6,6 +6,7 @@
 
 mod elementwise;
 mod reduce;
+mod rows;
 
 use crate::source::ctype::{Frequency, frequency};
 use crate::source::{KernelSpec, Plan};
@@ -16,8 +17,10 @@ use hal::function::{BinaryFunction, Reduction, UnaryFunction, Usage, Value};
 use hal::operation::{
     Description, Gather, Indexed, Input, Nonzero, Operand, Operation, Scatter, Sequence,
 };
+use hal::random::Generator;
 use hal::scalar::Scalar;
 use reduce::{reduce, scans};
+use rows::{draws, products, sorts};
 use std::collections::HashSet;
 
 /// Operations that are compiled as one unit, because programs use them together.
@@ -67,6 +70,14 @@ pub fn catalogue() -> Vec<Group> {
         let main = DType::ALL.into_iter().filter(|&dtype| is_main(dtype));
         let operations = main.flat_map(|dtype| scans(reduction, dtype));
         catalogue.add(format!("scan_{reduction:?}"), operations);
+    }
+    for dtype in DType::ALL {
+        catalogue.add(format!("sort_{dtype}"), sorts(dtype));
+        catalogue.add(format!("product_{dtype}"), products(dtype));
+    }
+    for generator in [None].into_iter().chain(Generator::ALL.map(Some)) {
+        let name = generator.map_or("seed".into(), |it| format!("{it:?}"));
+        catalogue.add(format!("random_{name}"), draws(generator));
     }
     catalogue.add("copy".into(), WORDS.iter().flat_map(|&word| moves(word)));
     catalogue.add("take".into(), WORDS.iter().flat_map(|&word| gathers_and_scatters(word)));

@@ -31,8 +31,12 @@ fn elementwise(
 }
 
 /// Returns true if a function is worth its size. For dtypes that are mostly stored and seldom
-/// calculated with, only functions of few instructions are.
-fn is_worth(cost: Cost, compute: DType, dtype: DType) -> bool {
+/// calculated with, only functions of few instructions are. Functions that few programs call are
+/// compiled for the other dtypes only.
+fn is_worth(cost: Cost, usage: Usage, compute: DType, dtype: DType) -> bool {
+    if usage == Usage::Seldom {
+        return is_main(dtype) && compute == dtype;
+    }
     is_main(dtype) || dtype.is_complex() || (compute == dtype && cost != Cost::Heaviest)
 }
 
@@ -40,7 +44,7 @@ fn is_worth(cost: Cost, compute: DType, dtype: DType) -> bool {
 pub(super) fn unary(function: UnaryFunction, dtype: DType) -> Vec<Description> {
     let Ok(signature) = function.signature(dtype) else { return Vec::new() };
     let Properties { cost, usage, .. } = *function.properties();
-    if usage == Usage::Seldom || !is_worth(cost, signature.compute, dtype) {
+    if !is_worth(cost, usage, signature.compute, dtype) {
         return Vec::new();
     }
     let (arguments, function) = ([Array(dtype)], Function::Unary(function));
@@ -80,7 +84,7 @@ pub(super) fn binary(function: BinaryFunction, dtype: DType) -> Vec<Description>
     let forms = [both, [Array(dtype), Number(compute)], [Number(compute), Array(dtype)]];
     // Programs write a number first for arithmetic; a comparison is reversed instead.
     let reflected = usage != Usage::Call;
-    if usage == Usage::Seldom || !is_worth(cost, compute, dtype) {
+    if !is_worth(cost, usage, compute, dtype) {
         return Vec::new();
     }
     let function = Function::Binary(function);
