@@ -10,7 +10,7 @@ use embed::environment::Environment;
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=build");
-    let environment = Environment::of_process();
+    let environment = Environment::new(|name| std::env::var_os(name), "/");
     let result = embed::run(&environment);
     for name in environment.names() {
         println!("cargo::rerun-if-env-changed={name}");

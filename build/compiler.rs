@@ -130,7 +130,7 @@ impl Compiler {
         // What an earlier attempt left is not this one's result.
         let _ = fs::remove_file(&output);
         run(&mut self.command(&source, &output))?;
-        let code = fs::read(&output).map_err(failed)?;
+        let code = fs::read(&output).map_err(|_| "nothing, and made no code")?;
         for made in [source, output] {
             fs::remove_file(&made).map_err(failed)?;
         }

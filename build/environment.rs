@@ -17,11 +17,6 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    /// The process's.
-    pub(crate) fn of_process() -> Environment {
-        Environment::new(|name| env::var_os(name), "/")
-    }
-
     /// Variables that a function returns, and the system's folders below `root`.
     pub(crate) fn new(
         read: impl Fn(&str) -> Option<OsString> + 'static,

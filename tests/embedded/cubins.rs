@@ -1,4 +1,4 @@
-//! Checks the code that a real nvcc makes for NVIDIA's GPUs.
+//! Checks the code that a real NVRTC makes for NVIDIA's GPUs.
 
 use crate::embed::compiler::Compiler;
 use crate::embed::environment::Environment;
@@ -7,7 +7,8 @@ use crate::skip;
 use codegen::compile::CodeCache;
 use codegen::compile::Target;
 use codegen::compile::embedded::{EmbeddedTarget, pack};
-use codegen::source::catalogue::catalogue;
+use codegen::compile::format::{Format, examine};
+use codegen::source::catalogue::{Group, catalogue};
 use std::collections::BTreeSet;
 use std::ffi::CStr;
 use std::path::Path;
@@ -17,21 +18,7 @@ const EM_CUDA: usize = 190;
 
 #[test]
 fn kernels_compile_for_sm_90() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("embedded");
-    let scratch = folder.join("sm_90");
-    std::fs::create_dir_all(&scratch).unwrap();
-    let environment = Environment::of_process();
-    let target: Target = "sm_90".parse().unwrap();
-    let compiler = match Compiler::find(&target, &environment, &scratch) {
-        Ok(compiler) => compiler,
-        Err(error) => return skip("PYGPU_REQUIRE_NVCC", &error),
-    };
-    assert!(compiler.version.contains("release"), "{compiler:?}");
-    let groups: Vec<_> = catalogue().into_iter().step_by(12).collect();
-    let cache = CodeCache::new(folder.join("objects"), 1 << 28);
-    let made = units::compile(&compiler, &groups, &cache, &scratch, environment.jobs()).unwrap();
-    // SAFETY: the archive is packed from the compiled code.
-    let embedded = unsafe { EmbeddedTarget::new("sm_90", "", pack(&made.objects).leak()) };
+    let Some((embedded, groups)) = compiled("sm_90") else { return };
     for group in &groups {
         let code = embedded.code(&group.plans[0].spec().source()).unwrap();
         // Each kernel has its own section.
@@ -42,6 +29,48 @@ fn kernels_compile_for_sm_90() {
         let expected: BTreeSet<&str> = names.iter().map(String::as_str).collect();
         assert_eq!(sections, expected, "{}", group.name);
     }
+}
+
+#[test]
+fn each_specification_has_its_own_ptx() {
+    let Some((embedded, groups)) = compiled("compute_75") else { return };
+    for spec in groups.iter().flat_map(|group| group.specs()) {
+        let code = embedded.code(&spec.source()).unwrap();
+        assert_eq!(examine(&code).unwrap(), Format::Ptx);
+        let text = CStr::from_bytes_with_nul(&code).unwrap().to_str().unwrap();
+        let entries: BTreeSet<&str> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix(".visible .entry "))
+            .map(|line| line.trim_end_matches(['(', ')']))
+            .collect();
+        let names = spec.kernel_names();
+        assert_eq!(entries, names.iter().map(String::as_str).collect(), "{text}");
+        assert!(text.starts_with(".version 7.0\n.target sm_75\n"), "{text}");
+    }
+}
+
+/// A part of the catalogue, compiled; `None` if there is no NVRTC.
+fn compiled(name: &'static str) -> Option<(EmbeddedTarget, Vec<Group>)> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("embedded");
+    let scratch = folder.join(name);
+    std::fs::create_dir_all(&scratch).unwrap();
+    // The fake driver's NVRTC makes other code.
+    let read = |name: &str| std::env::var_os(name).filter(|_| name != "PYGPU_NVRTC");
+    let environment = Environment::new(read, "/");
+    let target: Target = name.parse().unwrap();
+    let compiler = match Compiler::find(&target, &environment, &scratch) {
+        Ok(compiler) => compiler,
+        Err(error) => {
+            skip("PYGPU_REQUIRE_NVRTC", &error);
+            return None;
+        }
+    };
+    assert!(compiler.version.starts_with("NVRTC "), "{compiler:?}");
+    let groups: Vec<_> = catalogue().into_iter().step_by(40).collect();
+    let cache = CodeCache::new(folder.join("objects"), 1 << 28);
+    let made = units::compile(&compiler, &groups, &cache, &scratch, environment.jobs()).unwrap();
+    // SAFETY: the archive is packed from the compiled code.
+    Some((unsafe { EmbeddedTarget::new(name, "", pack(&made.objects).leak()) }, groups))
 }
 
 /// Returns the names of a cubin's sections. A cubin's tables need not be aligned, which the crate

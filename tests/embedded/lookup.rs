@@ -8,11 +8,13 @@ use codegen::compile::embedded::{EmbeddedTarget, PackedObject, pack, register};
 use codegen::compile::{Compilation, Compiler};
 use codegen::source::catalogue::catalogue;
 use codegen::source::{KernelSpec, NVRTC_OPTIONS, unit};
+use gpuarray::array::functions::{Exp, Sum};
 use gpuarray::{Choice, Device, DeviceArray, ErrorKind};
+use std::collections::HashSet;
 use std::ffi::{CString, c_char, c_int};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::{env, fs};
 
 /// Variables with the paths of the archive and of the driver's library.
@@ -23,7 +25,7 @@ const LIBRARY_VARIABLE: &str = "PYGPU_CUDA_LIBRARY";
 const NOWHERE: &str = "/nowhere/libnvrtc.so";
 
 /// Builds the fake driver if it is older than its source, once for all tests of this process.
-fn double() -> &'static Path {
+pub(crate) fn double() -> &'static Path {
     static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
         let folder = target.join("double");
@@ -127,9 +129,13 @@ fn make_archive() {
     let target = &device.properties().architecture;
     let (name, text) = ("add", &*text);
     let compilation = Compilation { text, name, target, options, ..Compilation::default() };
-    let code = Nvrtc::new(12040).compile(&compilation).unwrap().code;
-    let archive = pack(&[PackedObject::new(&specs, &code)]);
-    fs::write(env::var_os(ARCHIVE_VARIABLE).unwrap(), archive).unwrap();
+    let path = env::var(ARCHIVE_VARIABLE).unwrap();
+    let virtual_options = [options, &["--gpu-architecture=compute_90"]].concat();
+    for (options, path) in [(options, path.clone()), (&virtual_options, format!("{path}.ptx"))] {
+        let compilation = Compilation { options, ..compilation };
+        let code = Nvrtc::new(12040).compile(&compilation).unwrap().code;
+        fs::write(path, pack(&[PackedObject::new(&specs, &code)])).unwrap();
+    }
 }
 
 #[test]
@@ -289,6 +295,95 @@ fn add_after_failures() {
     assert_eq!((&a + &b).unwrap().to_vec().unwrap(), [11.0, 22.0, 33.0]);
     assert_eq!((&a + 2.0).unwrap().to_vec().unwrap(), [3.0, 4.0, 5.0]);
     assert_eq!(calls("cuModuleLoadDataEx") - before, 1);
+}
+
+#[test]
+fn exact_code_that_the_driver_refuses_gives_way_to_ptx() {
+    with_archive("add_by_ptx", &[("PYGPU_NVRTC", NOWHERE)]);
+}
+
+#[test]
+#[ignore = "a process of exact_code_that_the_driver_refuses_gives_way_to_ptx"]
+fn add_by_ptx() {
+    let device = device();
+    let path = env::var(ARCHIVE_VARIABLE).unwrap();
+    let ptx = fs::read(format!("{path}.ptx")).unwrap().leak();
+    // SAFETY: packed from what the double compiled.
+    register(&[unsafe { EmbeddedTarget::new("compute_75", "the double", ptx) }]);
+    embed(&device, fs::read(path).unwrap());
+    let (a, b) = arrays(&device);
+    // No code for this GPU.
+    fail_next("cuModuleLoadDataEx", 209);
+    assert_eq!((&a + &b).unwrap().to_vec().unwrap(), [11.0, 22.0, 33.0]);
+    assert_eq!(calls("cuModuleLoadDataEx"), 2);
+    drop((a, b));
+    // SAFETY: nothing of the device is in use.
+    unsafe { device.reset() }.unwrap();
+    let (a, b) = arrays(&device);
+    assert_eq!((&a + &b).unwrap().to_vec().unwrap(), [11.0, 22.0, 33.0]);
+    // A driver that is older than the PTX says so, and then nothing is left.
+    assert_eq!(calls("cuModuleLoadDataEx"), 3);
+    drop((a, b));
+    // SAFETY: as above.
+    unsafe { device.reset() }.unwrap();
+    let (a, b) = arrays(&device);
+    fail_next("cuModuleLoadDataEx", 209);
+    assert_eq!((&a + &b).unwrap().to_vec().unwrap(), [11.0, 22.0, 33.0]);
+    fail_next("cuModuleLoadDataEx", 222);
+    let error = (&b - &a).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    for part in ["compute_75", "sm_90", "nothing can compile it"] {
+        assert!(error.detail().contains(part), "{part}: {error}");
+    }
+}
+
+/// Keeps the names of kernels that are compiled at run time.
+struct Names(Mutex<Vec<String>>);
+
+static COMPILED: Names = Names(Mutex::new(Vec::new()));
+
+impl log::Log for Names {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        let text = record.args().to_string();
+        if let Some((name, _)) = text.split_once(" is compiled: ") {
+            self.0.lock().unwrap().push(name.to_owned());
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+#[test]
+fn the_first_operations_of_each_family_are_compiled_ahead_of_time() {
+    in_process("first_operations", &[]);
+}
+
+#[test]
+#[ignore = "a process of the_first_operations_of_each_family_are_compiled_ahead_of_time"]
+fn first_operations() {
+    log::set_logger(&COMPILED).unwrap();
+    log::set_max_level(log::LevelFilter::Debug);
+    let device = device();
+    let (a, b) = arrays(&device);
+    let criterion = DeviceArray::from_slice(&device, &[true, false, true]).unwrap();
+    let indices = DeviceArray::from_slice(&device, &[2_i64, 0]).unwrap();
+    let _ = ((&a * 2.0).unwrap(), (&a / &b).unwrap(), DeviceArray::full(&device, &[3], 1.0_f32));
+    let _ = (a.reduce(Sum, None).unwrap(), a.scan(Sum, 0).unwrap(), a.dot(&b).unwrap());
+    let _ = (a.sort(0).unwrap(), a.argsort(0).unwrap(), a.cast::<f64>().unwrap());
+    let _ = (a.take(&indices, 0).unwrap(), criterion.nonzero().unwrap());
+    let _ = (DeviceArray::select(&criterion, &a, &b).unwrap(), a.map(Exp).unwrap());
+    let square = DeviceArray::from_shaped(&device, &[2, 2], &[1.0_f32, 2.0, 3.0, 4.0]).unwrap();
+    let _ = (square.matmul(&square).unwrap(), square.transpose(None).unwrap().to_vec().unwrap());
+    let compiled = COMPILED.0.lock().unwrap().clone();
+    assert!(compiled.len() > 12, "{compiled:?}");
+    let specs = catalogue().into_iter().flat_map(|group| group.specs());
+    let ahead: HashSet<String> = specs.flat_map(|spec| spec.kernel_names()).collect();
+    let missing: Vec<_> = compiled.iter().filter(|name| !ahead.contains(*name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 #[test]

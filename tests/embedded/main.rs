@@ -3,7 +3,7 @@
 //!
 //! Debian's clang and AMD's device library are downloaded into the target folder. Tests whose
 //! compiler is missing are skipped with the reason printed, unless `PYGPU_REQUIRE_CLANG=1` or
-//! `PYGPU_REQUIRE_NVCC=1`.
+//! `PYGPU_REQUIRE_NVRTC=1`.
 
 #![allow(
     clippy::unwrap_used,

@@ -3,6 +3,7 @@
 use crate::embed::compiler::Compiler;
 use crate::embed::environment::Environment;
 use crate::embed::{self, units};
+use crate::lookup::double;
 use crate::{Folder, environment};
 use codegen::compile::CodeCache;
 use codegen::compile::Target;
@@ -63,26 +64,34 @@ fn hipcc_of_rocm_comes_first_and_clang_of_the_path_last() {
 }
 
 #[test]
-fn nvcc_is_told_the_target_and_the_c_compiler() {
+fn nvrtc_is_found_where_the_environment_names_it() {
     let folder = Folder::new();
-    let root = folder.path().display().to_string();
-    for place in ["home/bin/nvcc", "path/nvcc", "root/usr/local/cuda/bin/nvcc"] {
-        folder.program(place, &working(&folder, "Cuda compilation tools, release 12.9, V12.9.86"));
-    }
-    let (home, path) = (format!("{root}/home"), format!("{root}/path"));
-    let host = "x86_64-unknown-linux-gnu";
-    let environment =
-        environment(&folder, &[("CUDA_PATH", &home), ("PATH", &path), ("HOST", host)]);
-    for place in ["home/bin/nvcc", "path/nvcc", "root/usr/local/cuda/bin/nvcc"] {
-        let compiler = find("sm_90", &environment, &folder).unwrap();
-        assert_eq!(compiler.program, folder.path().join(place));
-        assert_eq!(compiler.version, "Cuda compilation tools, release 12.9, V12.9.86");
-        fs::remove_file(&compiler.program).unwrap();
-    }
-    let calls = calls(&folder);
-    assert_eq!(calls.len(), 3, "{calls:?}");
-    for option in ["-cubin", "-arch=sm_90", "-fmad=false", "-x cu", "-ccbin "] {
-        assert!(calls.iter().all(|call| call.contains(option)), "{option}: {calls:?}");
+    let site = folder.path().join("site-packages");
+    let library = site.join("nvidia/cuda_nvrtc/lib/libnvrtc.so.12");
+    fs::create_dir_all(library.parent().unwrap()).unwrap();
+    let real = double().join("libnvrtc.so.12");
+    std::os::unix::fs::symlink(&real, &library).unwrap();
+    for variables in
+        [[("PYGPU_NVRTC_PATH", site.to_str().unwrap())], [("PYGPU_NVRTC", real.to_str().unwrap())]]
+    {
+        let environment = environment(&folder, &variables);
+        for target in ["sm_90", "compute_90"] {
+            let compiler = find(target, &environment, &folder).unwrap();
+            assert_eq!(compiler.program.canonicalize().unwrap(), real.canonicalize().unwrap());
+            assert!(compiler.version.starts_with("NVRTC 12."), "{compiler:?}");
+            let options = compiler.options.join(" ");
+            let asked = format!("--gpu-architecture={target}");
+            assert!(options.contains(&asked) && options.contains("-fmad=false"), "{options}");
+            let text = "extern \"C\" __global__ void k(int* x) { *x = 1; }";
+            let code = compiler.compile("k", text, folder.path()).unwrap();
+            let is_elf = code.starts_with(b"\x7fELF");
+            assert_eq!(is_elf, target == "sm_90", "{target}");
+            let error = compiler.compile("k", "it is broken", folder.path()).unwrap_err();
+            assert!(error.contains("error") && error.lines().count() == 1, "{error}");
+        }
+        for name in ["CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV"] {
+            assert!(environment.names().contains(&name.to_owned()), "{name}");
+        }
     }
 }
 
@@ -116,10 +125,14 @@ fn what_does_not_work_is_passed_over() {
 fn without_a_compiler_the_build_says_what_to_install() {
     let folder = Folder::new();
     let out = folder.path().to_str().unwrap();
-    for (target, missing, advice) in
-        [("gfx90a", "neither hipcc nor clang", "ROCm"), ("sm_90", "nvcc is not in", "CUDA toolkit")]
-    {
-        let variables = [("PYBIND_GPU_TARGET", target), ("PATH", ""), ("OUT_DIR", out)];
+    let nowhere = ("PYGPU_NVRTC", "/nowhere/libnvrtc.so");
+    for (target, missing, advice) in [
+        ("gfx90a", "neither hipcc nor clang", "ROCm"),
+        ("gfx11-generic", "neither hipcc nor clang", "ROCm 6.3"),
+        ("sm_90", "/nowhere/libnvrtc.so", "pip install nvidia-cuda-nvrtc-cu12"),
+        ("compute_75", "/nowhere/libnvrtc.so", "CUDA toolkit"),
+    ] {
+        let variables = [("PYBIND_GPU_TARGET", target), ("PATH", ""), ("OUT_DIR", out), nowhere];
         let error = embed::run(&environment(&folder, &variables)).unwrap_err();
         for part in [target, missing, advice, "unset PYBIND_GPU_TARGET"] {
             assert!(error.contains(part), "{error}");

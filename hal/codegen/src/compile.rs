@@ -182,6 +182,7 @@ pub fn find_code<T>(
             loaded => return loaded,
         }
     }
+    log::debug!("{} is compiled: it is neither embedded nor kept", compilation.name);
     let compiled = compiler.and_then(|it| it.compile(compilation));
     let code = compiled.map_err(|error| no_code(cache, compilation, error))?.code;
     let loaded = load(&code)?;

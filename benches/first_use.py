@@ -1,0 +1,178 @@
+"""The first use of operations without a compiler: times in new processes, and which fail.
+
+    python benches/first_use.py [--keep-compiler]
+
+Run it on a machine with a GPU, with a wheel that embeds code (PYBIND_GPU_TARGET). NVRTC is hidden
+(PYGPU_NVRTC names no file), and both caches start empty: that of pygpu and the driver's, in which
+it keeps what it made of PTX. Ten operations run in a process of their own, all of them, for each
+kind of code: what suits the GPU best, then PTX alone (CUDA_FORCE_PTX_JIT=1, which makes the driver
+refuse machine code), then PTX once more, with what the driver has kept. A time is from the call
+until the device has finished, in milliseconds. After that every function, reduction and scan
+on every dtype runs once; those that need a compiler are listed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+TEN = """
+import json, time
+import numpy as np
+import pygpu.autoinit
+import pygpu.driver as driver
+from pygpu import gpuarray
+
+x = gpuarray.to_gpu(np.linspace(0.5, 2.0, 1 << 16, dtype=np.float32))
+y = gpuarray.to_gpu(np.linspace(1.0, 3.0, 1 << 16, dtype=np.float32))
+n = gpuarray.to_gpu(np.arange(1 << 16, dtype=np.int32)[::-1].copy())
+driver.Context.synchronize()
+times, failed = {}, {}
+for name, call in {
+    "a + b": lambda: x + y,
+    "2 * a": lambda: 2 * x,
+    "a / b": lambda: x / y,
+    "sum(a)": lambda: gpuarray.sum(x),
+    "max(a)": lambda: gpuarray.max(x),
+    "dot(a, b)": lambda: gpuarray.dot(x, y),
+    "a.astype(f8)": lambda: x.astype(np.float64),
+    "a > b": lambda: x > y,
+    "take(a, n)": lambda: gpuarray.take(x, n),
+    "a[::2] copied": lambda: x[::2].copy(),
+}.items():
+    start = time.perf_counter()
+    try:
+        call()
+        driver.Context.synchronize()
+    except Exception as error:
+        failed[name] = str(error)[:300]
+    times[name] = 1e3 * (time.perf_counter() - start)
+print(json.dumps([times, failed]))
+"""
+
+SWEEP = """
+import json, time
+import numpy as np
+import pygpu
+import pygpu.autoinit
+import pygpu.driver as driver
+from pygpu import cumath, gpuarray
+
+dtypes = "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split()
+slow, failed, ran = [], {}, 0
+
+def run(name, call):
+    global ran
+    start = time.perf_counter()
+    try:
+        call()
+        driver.Context.synchronize()
+        ran += 1
+    except (TypeError, ValueError, AttributeError, NotImplementedError):
+        return
+    except Exception as error:
+        if "compile" in str(error):
+            failed[name] = str(error)[:200]
+        return
+    spent = 1e3 * (time.perf_counter() - start)
+    if spent > 100:
+        slow.append([name, spent])
+
+for code in dtypes:
+    a = gpuarray.to_gpu(np.ones(1000, dtype=code))
+    b = gpuarray.to_gpu(np.ones(1000, dtype=code))
+    m = gpuarray.to_gpu(np.ones((30, 40), dtype=code))
+    i = gpuarray.to_gpu(np.arange(100, dtype=np.int64))
+    for symbol in "+ - * / // % ** & | ^ << >> == != < <= > >=".split():
+        for text in (f"a {symbol} b", f"a {symbol} 2", f"2 {symbol} a", f"m {symbol} m[0]"):
+            run(f"{code}: {text}", lambda: eval(text, {"a": a, "b": b, "m": m}))
+    for symbol in ("-a", "abs(a)", "~a"):
+        run(f"{code}: {symbol}", lambda: eval(symbol, {"a": a}))
+    for name in cumath.__all__ if hasattr(cumath, "__all__") else dir(cumath):
+        function = getattr(cumath, name)
+        if not name.startswith("_") and callable(function):
+            run(f"{code}: {name}(a)", lambda: function(a))
+            run(f"{code}: {name}(a, b)", lambda: function(a, b))
+    for name in ("sum", "max", "min", "dot", "any", "all", "mean", "minimum", "maximum"):
+        for array in (gpuarray, pygpu):
+            function = getattr(array, name, None)
+            if function:
+                run(f"{code}: {name}(a)", lambda: function(a))
+                run(f"{code}: {name}(a, b)", lambda: function(a, b))
+                run(f"{code}: {name}(m, axis=0)", lambda: function(m, axis=0))
+                run(f"{code}: {name}(m, axis=1)", lambda: function(m, axis=1))
+    for name in ("copy", "sort", "argsort", "cumsum", "nonzero", "ravel", "conj"):
+        run(f"{code}: a.{name}()", lambda: getattr(a, name)())
+    run(f"{code}: m.T.copy()", lambda: m.T.copy())
+    run(f"{code}: a[::3].copy()", lambda: a[::3].copy())
+    run(f"{code}: a[i]", lambda: a[i])
+    run(f"{code}: take", lambda: gpuarray.take(a, i))
+    run(f"{code}: fill", lambda: a.fill(1))
+    run(f"{code}: m @ m.T", lambda: m @ m.T)
+    for other in dtypes:
+        c = gpuarray.to_gpu(np.ones(1000, dtype=other))
+        run(f"{code}: astype({other})", lambda: a.astype(np.dtype(other)))
+        run(f"{code}: a + {other}", lambda: a + c)
+        run(f"{code}: where", lambda: gpuarray.if_positive(a, c, c))
+print(json.dumps([ran, slow, failed]))
+"""
+
+
+def process(program: str, folder: str, **more: str) -> list:
+    """What a program prints as JSON, run with empty caches in `folder`."""
+    variables = {
+        **os.environ,
+        "PYGPU_CACHE_DIR": os.path.join(folder, "pygpu"),
+        "CUDA_CACHE_PATH": os.path.join(folder, "driver"),
+        "PYGPU_BACKEND": os.environ.get("PYGPU_BACKEND", "cuda"),
+        **more,
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=variables, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        sys.exit(f"a process ended with {done.returncode}:\n{done.stderr[-3000:]}")
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--keep-compiler", action="store_true", help="do not hide NVRTC")
+    options = parser.parse_args()
+    hidden = {} if options.keep_compiler else {"PYGPU_NVRTC": "/nowhere/libnvrtc.so"}
+    print(
+        subprocess.run(
+            [sys.executable, "-m", "pygpu", "info"], capture_output=True, text=True, check=False
+        ).stdout
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        runs = {
+            "best": {},
+            "best again": {},
+            "PTX": {"CUDA_FORCE_PTX_JIT": "1"},
+            "PTX again": {"CUDA_FORCE_PTX_JIT": "1"},
+        }
+        columns = {name: process(TEN, folder, **hidden, **more) for name, more in runs.items()}
+        print(f"{'milliseconds':<16}" + "".join(f"{name:>12}" for name in columns))
+        for operation in next(iter(columns.values()))[0]:
+            cells = (f"{times[operation]:>12.2f}" for times, _ in columns.values())
+            print(f"{operation:<16}" + "".join(cells))
+        for name, (_, failed) in columns.items():
+            for operation, why in failed.items():
+                print(f"failed with {name}: {operation}: {why}")
+        ran, slow, failed = process(SWEEP, folder, **hidden)
+        print(
+            f"\n{ran} operations ran, {len(slow)} took more than 100 ms, {len(failed)} found no code"
+        )
+        for name, spent in slow:
+            print(f"  {name}: {spent:.0f} ms")
+        for name, why in failed.items():
+            print(f"  {name}: {why.split(' needs code')[0]}")
+
+
+if __name__ == "__main__":
+    main()
