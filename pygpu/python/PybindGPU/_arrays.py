@@ -35,22 +35,17 @@ class DeviceArray(Keeper, _core.BufferExporter):
 
     Parameters
     ----------
-    *args : int, sequence of int, pointer or buffer. A number of elements or a shape; in front of a
-        shape a ``ptr_wrapper`` to host memory, or the addresses of host and device memory; or one
-        buffer.
-    **flags : int. ``flag_c_contiguous``: 1 for C's order, 0 for Fortran's. It may be the last of
-        ``args``, too.
+    *args : int, sequence of int, pointer or buffer. A number of elements or a shape; before a shape
+        a ``ptr_wrapper`` to host memory, or the addresses of host and device memory; or a buffer.
+    **flags : int. ``flag_c_contiguous``: 1 for C's order, 0 for Fortran's, also as the last of
+        ``args``.
 
     Notes
     -----
-    The element types are not compared: a buffer of other elements has its bytes taken for those
-    of this class, as long as there are enough of them. A buffer must have no gaps.
-
-    Addresses are the caller's responsibility: memory must stay where it is as long as the array.
-    What can be checked is: an address of zero, one that is not aligned, one where nothing is
-    mapped, and device memory that the driver does not know all fail.
-
-    What else fails leaves a status in :meth:`last_status`.
+    Types are not compared: the bytes of a buffer, which must be contiguous, are read as this
+    class's elements, if there are enough. Addresses are the caller's responsibility: memory must
+    stay in place as long as the array. Failures leave a status in :meth:`last_status`: an address
+    that is zero, not aligned or not mapped, and unknown device memory.
 
     Examples
     --------
@@ -83,8 +78,6 @@ class DeviceArray(Keeper, _core.BufferExporter):
         if not self._status:
             self._array = self._source = None
 
-    # -- constructors --------------------------------------------------------------------------
-
     def _make_own(self, shape: Any, flag: Any = 1) -> None:
         self._set_shape(shape, flag)
         self._array = _core.pagelocked_empty(self._shape, self.dtype, self._order)
@@ -109,17 +102,13 @@ class DeviceArray(Keeper, _core.BufferExporter):
         if array.dtype.hasobject:
             raise refusal("the elements of the buffer are Python objects")
         if not (array.flags.c_contiguous or array.flags.f_contiguous):
-            raise refusal(
-                f"the buffer has gaps (shape {array.shape}, strides {array.strides}); "
-                "pass a copy of it"
-            )
+            layout = f"shape {array.shape}, strides {array.strides}"
+            raise refusal(f"the buffer has gaps ({layout}); pass a copy of it")
         fortran = not array.flags.c_contiguous
         self._set_shape(array.shape, not fortran)
         if self.nbytes() > array.nbytes:
-            raise refusal(
-                f"the buffer has {array.nbytes} bytes; its shape {array.shape} of "
-                f"{self.dtype} has {self.nbytes()}"
-            )
+            needed = f"its shape {array.shape} of {self.dtype} has {self.nbytes()}"
+            raise refusal(f"the buffer has {array.nbytes} bytes; {needed}")
         memory = array.T if fortran else array
         self._array = np.ndarray(self._shape, self.dtype, buffer=memory, order=self._order)
         self._source = Block.of_array(self._array)
@@ -144,12 +133,10 @@ class DeviceArray(Keeper, _core.BufferExporter):
         _check_size("the host pointer", block, nbytes)
         self._raw = block is None
         memory: Any = (ctypes.c_char * nbytes).from_address(address)
-        # Whoever has the array's buffer has what owns the memory, too.
+        # Users of the array's buffer also keep the memory's owner.
         memory._keep = (host, block and block.memory)
         self._array = np.ndarray(self._shape, self.dtype, buffer=memory, order=self._order)
         self._source = block or Block(None, address, nbytes)
-
-    # -- what it is ----------------------------------------------------------------------------
 
     def size(self) -> int:
         """Returns the number of elements."""
@@ -183,8 +170,7 @@ class DeviceArray(Keeper, _core.BufferExporter):
         return pointer_class(self.dtype)._to(address, True, self._source, keep=self)
 
     def device_data(self) -> ptr_wrapper:
-        """Returns the pointer to the device memory, of which C functions take ``int()``; to nowhere
-        before it is allocated."""
+        """Returns the pointer to the device memory, or nowhere; C functions take its ``int()``."""
         block = self._device_source
         address = 0 if block is None else block.address
         return pointer_class(self.dtype)._to(address, False, block, keep=self)
@@ -202,11 +188,8 @@ class DeviceArray(Keeper, _core.BufferExporter):
     def _is_live(block: Block | None) -> bool:
         return block is None or block.alive
 
-    # -- device memory and copies --------------------------------------------------------------
-
     def allocate(self) -> cudaError_t:
-        """Allocates device memory, its elements undefined; returns the status, a failing one if
-        the array has some already."""
+        """Allocates device memory, undefined; returns the status, which fails the second time."""
         return self._status_of(self._allocate)
 
     def to_device(self) -> cudaError_t:
@@ -218,24 +201,17 @@ class DeviceArray(Keeper, _core.BufferExporter):
         return self._status_of(self._copy, False)
 
     def set(self, source: Any, *val: Any) -> cudaError_t:
-        """Copies all elements from elsewhere in host memory to device memory; returns the status.
+        """Copies elements from other host memory to device memory; returns the status.
 
-        With two arguments it is :meth:`set_val`, as in older versions of PyGPU.
-
-        Parameters
-        ----------
-        source : buffer, ptr_wrapper or int. Memory without gaps, with as many bytes as the array,
-            or its address.
-        *val : number. The value, if ``source`` is the number of an element.
+        ``source`` is a contiguous buffer, a pointer or an address, with as many bytes as the array.
+        With ``*val``, a value, it is :meth:`set_val`, as in older versions of PyGPU.
         """
         if val:
             return self.set_val(source, *val)
         return self._status_of(self._set, source)
 
     def set_val(self, idx: int, val: Any) -> cudaError_t:
-        """Sets the element number ``idx``, in the order of memory, to ``val``, converted, in device
-        memory alone; returns the status.
-        """
+        """Sets element ``idx``, in memory order, to ``val`` on the device; returns the status."""
         return self._status_of(self._set_value, idx, val)
 
     def _allocate(self) -> None:
@@ -300,7 +276,7 @@ class DeviceArray(Keeper, _core.BufferExporter):
 
 
 def _constructor(array: DeviceArray, *args: Any, **flags: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Which constructor the arguments are for; the arguments of that."""
+    """Returns the constructor that the arguments are for, and its arguments."""
     flag = flags.pop("flag_c_contiguous", None)
     if flags:
         raise TypeError(f"unknown argument {next(iter(flags))!r}")
@@ -317,10 +293,9 @@ def _constructor(array: DeviceArray, *args: Any, **flags: Any) -> tuple[Any, tup
     rest = args[at + 1 :] if flag is None else (*args[at + 1 :], flag)
     makes = {0: array._make_own, 1: array._make_at_pointer, 2: array._make_at_addresses}
     if at not in makes or len(rest) > 1:
-        raise TypeError(
-            "the arguments are none of (size), (shape, flag), (pointer, shape, flag), "
-            "(host_addr, device_addr, shape, flag) and (buffer)"
-        )
+        forms = "(size), (shape, flag), (pointer, shape, flag)"
+        more = "(host_addr, device_addr, shape, flag) and (buffer)"
+        raise TypeError(f"the arguments are none of {forms}, {more}")
     if at == 1 and not isinstance(args[0], ptr_wrapper):
         raise TypeError(f"the pointer is of type {type(args[0]).__name__}, not a ptr_wrapper")
     shape = tuple(whole("an extent of the shape", extent) for extent in args[at])
@@ -334,14 +309,14 @@ def _is_number(value: Any) -> bool:
 
 
 def _address(name: str, value: Any) -> tuple[int, Block | None]:
-    """The address that an argument stands for, and the memory that it belongs to if known."""
+    """Returns the address in an argument, and the memory that it belongs to if known."""
     if isinstance(value, ptr_wrapper):
         return value.unsafe_get(), value._block
     return whole(name, value), None
 
 
 def _host_address(name: str, value: Any) -> tuple[int, Block | None]:
-    """As :func:`_address`, for host memory."""
+    """Returns the same for host memory."""
     if isinstance(value, ptr_wrapper) and not value.is_safe():
         raise refusal(f"{name} is {value!r}; that is no host memory that Python manages")
     return _address(name, value)
@@ -364,7 +339,7 @@ def _check_size(name: str, block: Block | None, nbytes: int) -> None:
 
 
 def _check_mapped(name: str, address: int, nbytes: int) -> None:
-    """Refuses addresses where the process has no memory at all."""
+    """Refuses addresses that are not mapped in this process."""
     start = address // _PAGE * _PAGE
     if _libc.msync(start, address + nbytes - start, _MS_ASYNC) != 0:
         raise refusal(f"{name} is {address:#x}, where the process has no {nbytes} bytes")

@@ -1,4 +1,15 @@
-"""Devices, streams and events: the functions that return a status, or a value and a status."""
+"""Devices, streams and events: the functions that return a status, or a value and a status.
+
+Examples
+--------
+>>> cudaGetDevice(), bool(cudaSetDevice(0)), bool(cudaDeviceSynchronize())
+((0, <CudaError: 'code=0'>), True, True)
+>>> start, end = cudaEvent_t(), cudaEvent_t()
+>>> all([cudaEventRecord(start), cudaEventRecord(end), cudaEventSynchronize(end)])
+True
+>>> cudaEventElapsedTime(start, end)[0] >= 0
+True
+"""
 
 from __future__ import annotations
 
@@ -11,9 +22,13 @@ from pygpu._errors import LogicError
 from ._elements import handle_wrapper
 from ._status import INVALID_DEVICE, INVALID_HANDLE, Keeper, attempt, cudaError_t, refusal
 
+__all__ = ["cudaDeviceProp", "cudaDeviceReset", "cudaDeviceSynchronize", "cudaEventElapsedTime"]
+__all__ += ["cudaEventRecord", "cudaEventSynchronize", "cudaEvent_t", "cudaGetDevice"]
+__all__ += ["cudaGetDeviceCount", "cudaSetDevice", "cudaStream_t"]
+
 
 def _ordinal(device: int) -> int:
-    """A device's number; refuses negative ones as drivers do."""
+    """Returns a device's number; refuses negative ones as drivers do."""
     number = whole("device", device)
     if number < 0:
         raise refusal(f"device is {number}; devices count from 0", INVALID_DEVICE)
@@ -21,8 +36,9 @@ def _ordinal(device: int) -> int:
 
 
 class cudaEvent_t(Keeper):
-    """A mark in a stream's work; ``flags`` are a combination of 1 (a thread that waits sleeps), 2
-    (no timing) and 4 (for other processes; needs 2).
+    """A mark in a stream's work.
+
+    ``flags`` combine 1 (a waiting thread sleeps), 2 (no timing) and 4 (for processes; needs 2).
 
     >>> event = cudaEvent_t()
     >>> cudaEventRecord(event), int(event.get()) >= 0
@@ -33,7 +49,7 @@ class cudaEvent_t(Keeper):
         self._event = self._attempt(_core.Event, flags)
 
     def get(self) -> handle_wrapper:
-        """Returns the driver's handle, of which C functions take ``int()``; 0 without one."""
+        """Returns the driver's handle, of which C functions take ``int()``; 0 after a failure."""
         handle = 0 if self._event is None else self._event.handle
         return handle_wrapper("cudaEvent_t", handle, self)
 
@@ -53,13 +69,12 @@ class cudaStream_t(Keeper):
         self._stream = self._attempt(_core.Stream, flags, priority)
 
     def get(self) -> handle_wrapper:
-        """Returns the driver's handle, of which C functions take ``int()``; 0 without one."""
+        """Returns the driver's handle, of which C functions take ``int()``; 0 after a failure."""
         handle = 0 if self._stream is None else self._stream.handle
         return handle_wrapper("cudaStream_t", handle, self)
 
 
 def _made(name: str, value: Any, kind: type) -> Any:
-    """The core's object of an event or a stream."""
     instance(name, value, kind)
     made = value._event if isinstance(value, cudaEvent_t) else value._stream
     if made is None:
@@ -68,60 +83,32 @@ def _made(name: str, value: Any, kind: type) -> Any:
 
 
 def cudaDeviceReset() -> cudaError_t:
-    """Destroys all that is on the current device; returns the status, 801 on the host.
-
-    >>> def begin_anew():
-    ...     return bool(cudaDeviceReset())
-    """
+    """Destroys all that is on the current device; returns the status, 801 on the host."""
     return attempt(lambda: _core.reset_device(_core.current_ordinal()))[1]
 
 
 def cudaDeviceSynchronize() -> cudaError_t:
-    """Waits for all work of the current device; returns the status.
-
-    >>> bool(cudaDeviceSynchronize())
-    True
-    """
+    """Waits for all work of the current device; returns the status."""
     return attempt(_core.synchronize)[1]
 
 
 def cudaGetDevice() -> tuple[int, cudaError_t]:
-    """Returns the number of the current device, 0 if the call fails, and the status.
-
-    >>> device, status = cudaGetDevice()
-    >>> bool(status)
-    True
-    """
+    """Returns the number of the current device, 0 if the call fails, and the status."""
     return attempt(_core.current_ordinal, default=0)
 
 
 def cudaSetDevice(device: int) -> cudaError_t:
-    """Makes the device number ``device`` the current one of this thread; returns the status, 101 if
-    it is missing.
-
-    >>> bool(cudaSetDevice(0))
-    True
-    """
+    """Makes ``device`` the thread's current one; returns the status, 101 if it is missing."""
     return attempt(lambda: _core.set_current_device(_ordinal(device)))[1]
 
 
 def cudaGetDeviceCount() -> tuple[int, cudaError_t]:
-    """Returns the number of devices, 0 if the call fails, and the status.
-
-    >>> count, status = cudaGetDeviceCount()
-    >>> count > 0
-    True
-    """
+    """Returns the number of devices, 0 if the call fails, and the status."""
     return attempt(_core.device_count, default=0)
 
 
 def cudaEventRecord(event: cudaEvent_t, stream: cudaStream_t | None = None) -> cudaError_t:
-    """Marks this place in the work of ``stream``, or of the default stream; returns the status,
-    which ``event`` keeps, too.
-
-    >>> bool(cudaEventRecord(cudaEvent_t()))
-    True
-    """
+    """Marks this place in ``stream``, or the default stream; ``event`` keeps the status."""
 
     def record() -> None:
         mark = _made("event", event, cudaEvent_t)
@@ -131,26 +118,13 @@ def cudaEventRecord(event: cudaEvent_t, stream: cudaStream_t | None = None) -> c
 
 
 def cudaEventSynchronize(event: cudaEvent_t) -> cudaError_t:
-    """Waits until all work before the mark has run; returns the status, which ``event`` keeps, too.
-
-    >>> event = cudaEvent_t()
-    >>> bool(cudaEventRecord(event)), bool(cudaEventSynchronize(event))
-    (True, True)
-    """
+    """Waits until all work before the mark has run; returns the status, as ``event`` does."""
     wait = lambda: _made("event", event, cudaEvent_t).synchronize()  # noqa: E731
     return attempt(wait, keeper=_keeper(event))[1]
 
 
 def cudaEventElapsedTime(start: cudaEvent_t, end: cudaEvent_t) -> tuple[float, cudaError_t]:
-    """Returns the milliseconds from ``start`` to ``end``, 0 if the call fails, and the status,
-    which ``end`` keeps, too.
-
-    >>> start, end = cudaEvent_t(), cudaEvent_t()
-    >>> all([cudaEventRecord(start), cudaEventRecord(end), cudaEventSynchronize(end)])
-    True
-    >>> cudaEventElapsedTime(start, end)[0] >= 0
-    True
-    """
+    """Returns the milliseconds from ``start`` to ``end``, or 0, and the status, as ``end`` does."""
 
     def elapsed() -> float:
         first = _made("start", start, cudaEvent_t)
@@ -164,8 +138,7 @@ def _keeper(event: Any) -> Keeper | None:
 
 
 class cudaDeviceProp(Keeper):
-    """What the device number ``device`` is; texts are empty and numbers 0 if no device has the
-    number.
+    """The properties of device ``device``; empty texts and zeros if it does not exist.
 
     >>> device = cudaDeviceProp(0)
     >>> device.name() != "", len(device.uuid()) in (0, 32)

@@ -42,16 +42,13 @@ class _Dtype(IntEnum):
 _numbers = {name: number for number, name in enumerate(SUPPORTED_DTYPES)}
 _enumeration: Any = _Dtype
 dtype: Any = _enumeration("dtype", _numbers | {f"{name}_alias": i for name, i in _numbers.items()})
-# How many there are. No member, because Python keeps names of this form to itself.
+# Their number. Not a member: Python reserves names of this form.
 _Size: Any = IntEnum("_Size", {"size": len(SUPPORTED_DTYPES)})
 dtype.__size__ = _Size.size
 
 
 def supported(value: Any) -> np.dtype[Any]:
-    """The dtype that `value` stands for.
-
-    Raises ``UnsupportedDataType`` if it is none of the ten.
-    """
+    """Returns a dtype of the ten. Raises ``UnsupportedDataType`` for others."""
     try:
         found = np.dtype(value.name if isinstance(value, dtype) else value)
     except TypeError:
@@ -62,23 +59,19 @@ def supported(value: Any) -> np.dtype[Any]:
 
 
 def per_dtype(base: type) -> dict[str, Any]:
-    """A subclass of `base` for each element type, by name: ``Base_int16`` and so on."""
+    """Returns a subclass of ``base`` for each element type, by name: ``Base_int16`` and so on."""
     made: dict[str, Any] = {}
     first, _, rest = (base.__doc__ or "").partition("\n")
     for label in SUPPORTED_DTYPES:
         name = f"{base.__name__}_{label}"
-        body = {
-            "dtype": np.dtype(label),
-            "__doc__": f"{first} The elements are {label}.\n{rest}",
-            "__module__": "PybindGPU.backend",
-            "__slots__": (),
-        }
-        made[name] = type(base)(name, (base,), body)
+        doc = f"{first} The elements are {label}.\n{rest}"
+        body = {"dtype": np.dtype(label), "__doc__": doc, "__slots__": ()}
+        made[name] = type(base)(name, (base,), body | {"__module__": "PybindGPU.backend"})
     return made
 
 
 class Block:
-    """Memory that may be ended while somebody still has its address."""
+    """Memory that may be freed while its address is still in use."""
 
     __slots__ = ("address", "alive", "memory", "nbytes")
 
@@ -87,7 +80,7 @@ class Block:
 
     @classmethod
     def on_host(cls, elements: int, dtype: np.dtype[Any]) -> Block:
-        """Ordinary host memory."""
+        """Returns ordinary host memory."""
         try:
             return cls.of_array(np.empty(elements, dtype))
         except ValueError:
@@ -98,12 +91,12 @@ class Block:
         return cls(array, array.ctypes.data, array.nbytes)
 
     def end(self) -> None:
-        """Lets go of the memory. Views that others have of it keep it for themselves."""
+        """Releases the memory, which others' views keep for themselves."""
         self.alive, self.memory = False, None
 
 
 def count(name: str, value: Any) -> int:
-    """A number of elements."""
+    """Returns a number of elements."""
     number = whole(name, value)
     if number < 0:
         raise TypeError(f"{name} is {number}; a number of elements is 0 or more")
@@ -114,7 +107,7 @@ class ptr_wrapper:
     """A pointer to elements, in host memory or in device memory.
 
     It is safe if it points to host memory that Python manages: only then does :meth:`get` return
-    it. A wrapper keeps what it points to alive; the plain number that ``int()`` returns does not.
+    it. A wrapper keeps its memory alive; the plain number that ``int()`` returns does not.
 
     >>> from PybindGPU import backend
     >>> pointer = backend.ptr_wrapper_int64()
@@ -159,10 +152,7 @@ class ptr_wrapper:
         self._address, self._safe = block.address, True
 
     def destroy(self) -> None:
-        """Frees what :meth:`create` has allocated, and points nowhere.
-
-        Arrays over that memory have failing statuses from then on. Memory of others stays.
-        """
+        """Frees the memory of :meth:`create`, and points nowhere; its arrays fail from then on."""
         if self._block is not None and self._keep is None:
             self._block.end()
         self._address, self._safe, self._block, self._keep = 0, False, None, None
@@ -210,12 +200,12 @@ POINTERS = per_dtype(ptr_wrapper)
 
 
 def pointer_class(dtype: np.dtype[Any]) -> type[ptr_wrapper]:
-    """The class of pointers to elements of a dtype."""
+    """Returns the class of pointers to elements of a dtype."""
     return POINTERS[f"ptr_wrapper_{dtype.name}"]
 
 
 class _Allocator(Keeper):
-    """What the three allocators share: a block, and the pointer to it."""
+    """The base of the allocators: a block, and the pointer to it."""
 
     dtype: np.dtype[Any]
     _on_host = True
@@ -228,7 +218,7 @@ class _Allocator(Keeper):
         raise NotImplementedError
 
     def allocate(self, n: int) -> cudaError_t:
-        """Allocates ``n`` elements, undefined, in place of what it had; returns the status."""
+        """Allocates ``n`` undefined elements in place of the old ones; returns the status."""
         elements = count("n", n)
         if self._block is not None:
             self._block.end()
@@ -257,12 +247,12 @@ class HostAllocator(_Allocator):
         return Block.on_host(elements, self.dtype)
 
     def allocate(self, n: int) -> None:  # type: ignore[override]
-        """Allocates ``n`` elements, undefined, in place of what it had."""
+        """Allocates ``n`` undefined elements in place of the old ones."""
         super().allocate(n)
 
 
 class PagelockedAllocator(_Allocator):
-    """Owns page-locked host memory, which devices can access, too.
+    """Owns page-locked host memory, which devices can also access.
 
     >>> from PybindGPU import backend
     >>> memory = backend.PagelockedAllocator_float32()

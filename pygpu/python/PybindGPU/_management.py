@@ -1,22 +1,22 @@
-"""Load and memory of devices, as the vendors' management libraries measure them.
+"""Load and memory of devices, from the vendors' management libraries.
 
-NVML on NVIDIA; on AMD, ROCm SMI or AMD SMI. They are opened by :func:`nvmlInit`, and nothing else
-depends on them.
+NVML on NVIDIA; on AMD, ROCm SMI or AMD SMI. Only :func:`nvmlInit` opens them.
 """
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from ctypes import byref, c_char_p, c_int, c_uint32, c_uint64, c_void_p
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pygpu._arguments import whole
 from pygpu._errors import LogicError
 
 from ._status import Code, announce, interface, refusal
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+__all__ = ["nvmlDevice", "nvmlInit", "nvmlReturn_t", "nvmlShutdown"]
+
 
 # nvmlReturn_t of nvml.h.
 _ERRORS = (
@@ -32,7 +32,7 @@ LIBRARY_NOT_FOUND, FUNCTION_NOT_FOUND, UNKNOWN = 12, 13, 999
 
 
 class nvmlReturn_t(Code):
-    """What a call of the management library returned: ``code``, one of NVML's numbers.
+    """The status of a call of the management library: ``code``, one of NVML's numbers.
 
     >>> nvmlReturn_t(0)
     <NvmlReturn: 'code=0'>
@@ -51,21 +51,20 @@ class nvmlReturn_t(Code):
 
     @property
     def name(self) -> str:
-        """What NVML calls the number; ``status N`` without a name."""
+        """NVML's name of the number, or ``status N``."""
         name = NAMES.get(self._code)
         return f"status {self._code}" if name is None else f"NVML_{name}"
 
     @property
     def message(self) -> str:
-        """What the number means: the library's sentence if it is open."""
+        """The meaning of the number: the library's sentence if it is open."""
         said = _library.say(self._code) if _library is not None else None
         return said or self.name.removeprefix("NVML_ERROR_").replace("_", " ").lower()
 
     def raise_for_status(self) -> None:
         """Does nothing for a success."""
         if self._code:
-            text = f"{self.message} ({self.name})"
-            raise refusal(text, self._code, LogicError)
+            raise refusal(f"{self.message} ({self.name})", self._code, LogicError)
 
 
 class _Failure(Exception):
@@ -109,7 +108,7 @@ class _Library:
         return None
 
     def check(self, index: int) -> None:
-        """Fails if there is no such device."""
+        """Fails if the device does not exist."""
         self.memory(index)
 
     def utilization(self, index: int) -> tuple[int, int]:
@@ -246,7 +245,7 @@ def _attempt(call: Callable[..., Any], *args: Any, default: Any = None) -> tuple
 def _announced(status: nvmlReturn_t) -> nvmlReturn_t:
     try:
         status.raise_for_status()
-    except Exception as failure:  # what this style says of failures
+    except Exception as failure:  # a failure in this style
         announce(failure)
     return status
 
@@ -271,7 +270,7 @@ def nvmlInit() -> nvmlReturn_t:
 
 
 def nvmlShutdown() -> nvmlReturn_t:
-    """Closes what :func:`nvmlInit` has opened; returns the status, 1 if nothing is open.
+    """Closes the library of :func:`nvmlInit`; returns the status, 1 if nothing is open.
 
     >>> if nvmlInit():
     ...     done = nvmlShutdown()
@@ -319,9 +318,7 @@ class nvmlDevice:
         return value
 
     def utilization_rates(self) -> tuple[int, ...]:
-        """Returns the percentage of time in which kernels ran and memory was used; zeros if the
-        call fails.
-        """
+        """Returns the percentages of time that kernels ran and memory was used; 0 on failure."""
         return self._read("utilization", (0, 0))
 
     def memory_info(self) -> tuple[int, ...]:

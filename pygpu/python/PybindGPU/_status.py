@@ -1,4 +1,14 @@
-"""Statuses: what every call returns or leaves in ``last_status``."""
+"""Statuses, which every call returns or leaves in ``last_status``.
+
+Examples
+--------
+>>> from PybindGPU import cudaSetDevice
+>>> status = cudaSetDevice(-1)
+>>> cudaGetLastError(), cudaGetLastError()
+(<CudaError: 'code=101'>, <CudaError: 'code=0'>)
+>>> len(cudaGetErrorName(status)) > 0, len(cudaGetErrorString(status)) > 0
+(True, True)
+"""
 
 from __future__ import annotations
 
@@ -6,14 +16,12 @@ import builtins
 import os
 import threading
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from pygpu import _core, _errors
 from pygpu._arguments import instance
 from pygpu._status import Status
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SUCCESS = 0
 INVALID_VALUE = 1
@@ -21,7 +29,7 @@ OUT_OF_MEMORY = 2
 INVALID_DEVICE = 101
 INVALID_HANDLE = 400
 
-# What the environment variable may say of a failure: it is kept alone, warned of, raised.
+# The environment variable's modes for a failure: it is only stored, warned of, or raised.
 VARIABLE = "PYGPU_STATUS"
 MODES = ("quiet", "warn", "raise")
 
@@ -29,6 +37,9 @@ MODES = ("quiet", "warn", "raise")
 _FAILURES = (_errors.Error, ValueError, OverflowError, BufferError, builtins.MemoryError)
 
 _last = threading.local()
+
+__all__ = ["StatusWarning", "cudaError_t", "cudaGetErrorName", "cudaGetErrorString"]
+__all__ += ["cudaGetLastError"]
 
 
 class StatusWarning(RuntimeWarning):
@@ -41,7 +52,7 @@ class StatusWarning(RuntimeWarning):
 
 
 def interface() -> str:
-    """Whose numbers the statuses have: those of the backend, if there is one."""
+    """Returns the API that statuses belong to: the backend's, or the host's."""
     try:
         return _core.choose_backend()
     except _errors.Error:
@@ -66,7 +77,7 @@ class Code(Status):
 
 
 class cudaError_t(Code):
-    """What a call returned: true if it did what was asked, and equal to its number ``code``.
+    """The status of a call: true for a success, and equal to its number ``code``.
 
     The number is the driver's: ``cudaError_t`` and ``hipError_t`` agree on nearly all.
 
@@ -84,12 +95,12 @@ class cudaError_t(Code):
 
     @property
     def name(self) -> str:
-        """What the vendor's runtime library calls the number; ``status N`` without a name."""
+        """The name in the vendor's runtime library, or ``status N``."""
         return _core.status_names(self._api, self._code)[1] or f"status {self._code}"
 
 
 def mode() -> str:
-    """What becomes of a failure, as ``PYGPU_STATUS`` says."""
+    """Returns the mode of ``PYGPU_STATUS``."""
     value = os.environ.get(VARIABLE) or MODES[0]
     if value not in MODES:
         raise ValueError(f"{VARIABLE} is {value!r}; allowed are {', '.join(MODES)}")
@@ -106,11 +117,9 @@ def announce(failure: Exception) -> None:
 
 
 def refusal(
-    detail: str,
-    code: int = INVALID_VALUE,
-    kind: type[_errors.LogicError] = _errors.InvalidArgument,
+    detail: str, code: int = INVALID_VALUE, kind: type[_errors.LogicError] = _errors.InvalidArgument
 ) -> _errors.LogicError:
-    """The failure of a call that this package refuses itself."""
+    """Returns the failure of a call that this package refuses itself."""
     failure = kind(detail)
     failure.status, failure.detail = code, detail
     return failure
@@ -125,7 +134,7 @@ def _code_of(failure: Exception) -> int:
 def attempt(
     call: Callable[..., Any], *args: Any, default: Any = None, keeper: Keeper | None = None
 ) -> tuple[Any, cudaError_t]:
-    """Makes a call: its value, or `default`, and its status, which `keeper` keeps."""
+    """Returns a call's value, or ``default``, and its status, which ``keeper`` keeps."""
     try:
         value, failure = call(*args), None
     except _FAILURES as caught:
@@ -158,32 +167,18 @@ class Keeper:
 
 
 def cudaGetErrorName(error: cudaError_t) -> str:
-    """Returns what the vendor's runtime library calls ``error``: ``hipErrorOutOfMemory``.
-
-    >>> len(cudaGetErrorName(cudaError_t(2))) > 0
-    True
-    """
+    """Returns the vendor's runtime library's name of ``error``: ``hipErrorOutOfMemory``."""
     return instance("error", error, cudaError_t).name
 
 
 def cudaGetErrorString(error: cudaError_t) -> str:
-    """Returns what ``error`` means: the driver's sentence, or its name.
-
-    >>> len(cudaGetErrorString(cudaError_t(2))) > 0
-    True
-    """
+    """Returns the meaning of ``error``: the driver's sentence, or its name."""
     status = instance("error", error, cudaError_t)
     return _core.status_message(status.api, status.code) or status.name
 
 
 def cudaGetLastError() -> cudaError_t:
-    """Returns the status of this thread's last failed call, and forgets it; else a success.
-
-    >>> from PybindGPU import cudaSetDevice
-    >>> _ = cudaSetDevice(-1)
-    >>> cudaGetLastError(), cudaGetLastError()
-    (<CudaError: 'code=101'>, <CudaError: 'code=0'>)
-    """
+    """Returns the status of this thread's last failed call, and forgets it; else a success."""
     status = getattr(_last, "status", None)
     _last.status = None
     return cudaError_t(SUCCESS) if status is None else status

@@ -8,39 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import _driver, _management, _status
 from ._arrays import ARRAYS
-from ._driver import (
-    cudaDeviceProp,
-    cudaDeviceReset,
-    cudaDeviceSynchronize,
-    cudaEvent_t,
-    cudaEventElapsedTime,
-    cudaEventRecord,
-    cudaEventSynchronize,
-    cudaGetDevice,
-    cudaGetDeviceCount,
-    cudaSetDevice,
-    cudaStream_t,
-)
-from ._elements import (
-    POINTERS,
-    DeviceAllocator,
-    HostAllocator,
-    PagelockedAllocator,
-    dtype,
-    per_dtype,
-)
-from ._management import nvmlDevice, nvmlInit, nvmlReturn_t, nvmlShutdown
-from ._status import (
-    StatusWarning,
-    cudaError_t,
-    cudaGetErrorName,
-    cudaGetErrorString,
-    cudaGetLastError,
-    interface,
-)
+from ._driver import *  # noqa: F403
+from ._elements import POINTERS, DeviceAllocator, HostAllocator, PagelockedAllocator, per_dtype
+from ._elements import dtype as dtype
+from ._management import *  # noqa: F403
+from ._status import *  # noqa: F403
+from ._status import interface
 
-# The interface that this package has: that of PybindGPU 0.2.2.
+# The version of PybindGPU's interface.
 major_version = 0
 minor_version = 2
 release_version = 2
@@ -55,35 +32,8 @@ for _base in (HostAllocator, DeviceAllocator, PagelockedAllocator):
     _made |= per_dtype(_base)
 globals().update(_made)
 
-__all__ = [
-    "StatusWarning",
-    "cudaDeviceProp",
-    "cudaDeviceReset",
-    "cudaDeviceSynchronize",
-    "cudaError_t",
-    "cudaEventElapsedTime",
-    "cudaEventRecord",
-    "cudaEventSynchronize",
-    "cudaEvent_t",
-    "cudaGetDevice",
-    "cudaGetDeviceCount",
-    "cudaGetErrorName",
-    "cudaGetErrorString",
-    "cudaGetLastError",
-    "cudaSetDevice",
-    "cudaStream_t",
-    "cuda_enabled",
-    "dtype",
-    "major_version",
-    "minor_version",
-    "nvmlDevice",
-    "nvmlInit",
-    "nvmlReturn_t",
-    "nvmlShutdown",
-    "release_version",
-    "use_hip",
-    *_made,
-]
+__all__ = [*_driver.__all__, *_management.__all__, *_status.__all__, *_made]
+__all__ += ["cuda_enabled", "dtype", "major_version", "minor_version", "release_version", "use_hip"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,28 +1,10 @@
-"""PybindGPU's backend: what `backend.py` makes in loops."""
-
+# ruff: noqa: F403
 from ._arrays import DeviceArray
-from ._driver import cudaDeviceProp as cudaDeviceProp
-from ._driver import cudaDeviceReset as cudaDeviceReset
-from ._driver import cudaDeviceSynchronize as cudaDeviceSynchronize
-from ._driver import cudaEvent_t as cudaEvent_t
-from ._driver import cudaEventElapsedTime as cudaEventElapsedTime
-from ._driver import cudaEventRecord as cudaEventRecord
-from ._driver import cudaEventSynchronize as cudaEventSynchronize
-from ._driver import cudaGetDevice as cudaGetDevice
-from ._driver import cudaGetDeviceCount as cudaGetDeviceCount
-from ._driver import cudaSetDevice as cudaSetDevice
-from ._driver import cudaStream_t as cudaStream_t
+from ._driver import *
 from ._elements import DeviceAllocator, HostAllocator, PagelockedAllocator, ptr_wrapper
 from ._elements import dtype as dtype
-from ._management import nvmlDevice as nvmlDevice
-from ._management import nvmlInit as nvmlInit
-from ._management import nvmlReturn_t as nvmlReturn_t
-from ._management import nvmlShutdown as nvmlShutdown
-from ._status import StatusWarning as StatusWarning
-from ._status import cudaError_t as cudaError_t
-from ._status import cudaGetErrorName as cudaGetErrorName
-from ._status import cudaGetErrorString as cudaGetErrorString
-from ._status import cudaGetLastError as cudaGetLastError
+from ._management import *
+from ._status import *
 
 major_version: int
 minor_version: int

@@ -14,16 +14,8 @@ from ._arrays import DeviceArray
 from ._elements import SUPPORTED_DTYPES, UnsupportedDataType, ptr_wrapper, supported
 from .backend import dtype
 
-__all__ = [
-    "SUPPORTED_DTYPES",
-    "Allocator",
-    "GPUArray",
-    "HostAllocator",
-    "PagelockedAllocator",
-    "UnsupportedDataType",
-    "dtype",
-    "to_gpu",
-]
+__all__ = ["SUPPORTED_DTYPES", "Allocator", "GPUArray", "HostAllocator", "PagelockedAllocator"]
+__all__ += ["UnsupportedDataType", "dtype", "to_gpu"]
 
 
 class _Owner:
@@ -62,8 +54,9 @@ class _Owner:
 
 
 class HostAllocator(_Owner):
-    """Ordinary host memory for elements of ``dtype``, one of the ten types, and ``shape``. Raises
-    ``UnsupportedDataType`` for another dtype.
+    """Ordinary host memory for elements of ``dtype``, one of the ten types, and ``shape``.
+
+    Raises ``UnsupportedDataType`` for another dtype.
 
     >>> memory = HostAllocator((2, 3), "float32")
     >>> memory.get().shape, memory.ptr().is_safe(), bool(memory.last_status())
@@ -72,8 +65,9 @@ class HostAllocator(_Owner):
 
 
 class PagelockedAllocator(_Owner):
-    """Page-locked host memory, which devices can access, too, for elements of ``dtype`` and
-    ``shape``. Raises ``UnsupportedDataType`` as :class:`HostAllocator` does.
+    """Page-locked host memory, which devices also access, for elements of ``dtype`` and ``shape``.
+
+    Raises ``UnsupportedDataType`` as :class:`HostAllocator` does.
 
     >>> memory = PagelockedAllocator((2, 3), "float32")
     >>> memory.get()[:] = 1
@@ -86,16 +80,13 @@ class PagelockedAllocator(_Owner):
 class Allocator:
     """Device memory that exists already, for ``GPUArray(allocator=...)``.
 
-    Raises ``UnsupportedDataType`` if the elements are none of the ten types, or `data` is nothing
-    of the kind.
+    Raises ``UnsupportedDataType`` for another dtype than the ten, or another kind of ``data``.
 
     Parameters
     ----------
-    data : GPUArray, PagelockedAllocator, or an array of another library. What the device memory
-        belongs to; kept alive. Other libraries' arrays are known by ``__cuda_array_interface__``;
-        they must have no gaps.
-    host_data : numpy.ndarray, optional. The host memory of the array that is made; a new one if
-        left out.
+    data : GPUArray, PagelockedAllocator, or an array of another library. The owner of the memory,
+        kept alive; other libraries' arrays have ``__cuda_array_interface__``, and no gaps.
+    host_data : numpy.ndarray, optional. The host memory of arrays; new memory by default.
 
     Examples
     --------
@@ -134,19 +125,17 @@ class Allocator:
 
 
 def _described(data: Any) -> tuple[tuple[int, ...], Any, int, str]:
-    """Shape, dtype, address and order of an array in device memory."""
+    """Returns shape, dtype, address and order of an array in device memory."""
     interface = getattr(data, "__cuda_array_interface__", None)
     if not isinstance(interface, dict):
-        raise UnsupportedDataType(
-            f"data is of type {type(data).__name__}; a GPUArray, a PagelockedAllocator or an "
-            "array with __cuda_array_interface__ is needed"
-        )
+        needed = "a GPUArray, a PagelockedAllocator or an array with __cuda_array_interface__"
+        raise UnsupportedDataType(f"data is of type {type(data).__name__}; {needed} is needed")
     for name in ("shape", "typestr", "data"):
         if name not in interface:
             raise ValueError(f"the __cuda_array_interface__ of data lacks {name!r}")
     found = np.dtype(interface["typestr"])
     shape = tuple(interface["shape"])
-    # A stand-in for the array, which numpy tells the order of.
+    # numpy determines the order from a stand-in for the array.
     strides = interface.get("strides")
     stand_in = np.lib.stride_tricks.as_strided(np.empty(1, found), shape, strides or None)
     if strides is None or stand_in.flags.c_contiguous:
@@ -162,20 +151,19 @@ class GPUArray:
     """Device memory, and host memory that its elements are copied from and to.
 
     ``GPUArray(array)`` uses the numpy array's own memory as the host side; ``GPUArray(shape)`` has
-    page-locked memory of its own. Device memory is allocated at once and its elements are undefined
-    until :meth:`to_device`. What fails at run time leaves a status in :attr:`last_status`. Raises
-    ``UnsupportedDataType`` if the elements are none of the ten types, or the data neither an array
-    nor a shape, and ``RuntimeError`` if something else is passed with an allocator.
+    its own page-locked memory. The constructor allocates device memory, undefined until
+    :meth:`to_device`. Run-time failures leave a status in :attr:`last_status`. Raises
+    ``UnsupportedDataType`` for elements of another type than the ten, or data that are neither an
+    array nor a shape, and ``RuntimeError`` for other arguments with an allocator.
 
     Parameters
     ----------
-    *args : numpy.ndarray, list or tuple. Data, or a shape; a shape may be passed as ``shape=``,
-        too.
-    **kwargs : object. ``dtype``, the type of the elements where a shape is passed; ``order``, "C"
-        or "F", the order in memory there, an array keeps its own; ``copy``, True for a copy of the
-        array as the host side (an array with gaps is always copied); ``allocator``, an
-        :class:`Allocator`, a :class:`PagelockedAllocator` or an array of another library, whose
-        device memory is used, without any other argument.
+    *args : numpy.ndarray, list or tuple. Data, or a shape, which may also be ``shape=``.
+    **kwargs : object. ``dtype``, the type of the elements with a shape; ``order``, "C" or "F", the
+        memory order with a shape; ``copy``, True for a copy of the array as the host side (arrays
+        with gaps are always copied); ``allocator``, an :class:`Allocator`, a
+        :class:`PagelockedAllocator` or an array of another library, alone, whose device memory is
+        used.
 
     Examples
     --------
@@ -201,9 +189,8 @@ class GPUArray:
         self._allocator: Any = None
         if "allocator" in kwargs:
             if "shape" in kwargs or "dtype" in kwargs or args:
-                raise RuntimeError(
-                    "When specifying the allocator kwarg, it must be the only input argument."
-                )
+                rule = "it must be the only input argument."
+                raise RuntimeError(f"When specifying the allocator kwarg, {rule}")
             self._adopt(kwargs["allocator"], kwargs.get("order"))
             return
         if len(args) + ("shape" in kwargs) != 1:
@@ -271,7 +258,7 @@ class GPUArray:
 
     @property
     def ptr(self) -> int:
-        """The address of the device memory, as C functions take it through ctypes."""
+        """The address of the device memory, for ctypes."""
         return int(self.device_data)
 
     @property
@@ -286,16 +273,15 @@ class GPUArray:
         return describe(self, self.ptr, None, hold=block and block.memory)
 
     def get(self, copy: bool = False) -> np.ndarray:
-        """Copies the elements to host memory and returns that as a numpy array: the memory itself,
-        which programs change before :meth:`to_device`, or a ``copy``.
+        """Copies the elements to host memory; returns it as a numpy array, or a ``copy`` of it.
 
-        Raises ``pygpu.driver.Error`` if the constructor failed. If the copy alone fails,
-        :attr:`last_status` says why.
+        Programs change the memory before :meth:`to_device`. Raises ``pygpu.driver.Error`` if the
+        constructor failed. If only the copy fails, :attr:`last_status` has the reason.
         """
         if self._device_array._array is None:
             self.last_status.raise_for_status()
         self._device_array.to_host()
-        # A view, for whoever sets its shape does not set that of the array.
+        # A view: setting its shape does not set the array's.
         host = self._device_array._host.view()
         return host.copy(order="K") if copy else host
 
@@ -312,21 +298,14 @@ class GPUArray:
         return self._device_array.to_device()
 
     def set_val(self, idx: int, val: Any) -> backend.cudaError_t:
-        """Sets the element number ``idx``, in the order of memory, to ``val``, converted, in device
-        memory alone; returns the status.
-        """
+        """Sets element ``idx``, in memory order, to ``val`` on the device; returns the status."""
         return self._device_array.set_val(idx, val)
 
     def set(self, host_data: Any, *val: Any) -> backend.cudaError_t:
-        """Copies a numpy array to device memory alone; returns the status.
+        """Copies a numpy array, of the same shape and dtype, to device memory; returns the status.
 
-        With two arguments it is :meth:`set_val`, as in older versions of PyGPU. Raises
+        With ``*val``, a value, it is :meth:`set_val`, as in older versions of PyGPU. Raises
         ``AssertionError`` if ``host_data`` has another shape or dtype.
-
-        Parameters
-        ----------
-        host_data : numpy.ndarray. An array of the same shape and dtype, in any order.
-        *val : number. The value, if ``host_data`` is the number of an element.
         """
         if val:
             return self.set_val(host_data, *val)
@@ -348,7 +327,7 @@ class GPUArray:
         raise ValueError(self._refusal(given))
 
     def __getitem__(self, index: Any) -> GPUArray:
-        """Copies the elements to host memory, and those of `index` to an array of their own."""
+        """Copies the elements to host memory, and a part of them to a new array."""
         part = GPUArray(np.array(self.get()[index], order="C"))
         part.to_device()
         return part

@@ -48,15 +48,5 @@ VERSION = tuple(int(part) for part in __version__.split("."))
 VERSION_STATUS = ""
 VERSION_TEXT = __version__
 
-__all__ = [
-    "VERSION",
-    "VERSION_STATUS",
-    "VERSION_TEXT",
-    "Status",
-    "__version__",
-    "backends",
-    "build_info",
-    "checking",
-    "choose_backend",
-    "install_as_pycuda",
-]
+__all__ = ["VERSION", "VERSION_STATUS", "VERSION_TEXT", "Status", "__version__", "backends"]
+__all__ += ["build_info", "checking", "choose_backend", "install_as_pycuda"]

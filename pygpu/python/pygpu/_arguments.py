@@ -12,12 +12,12 @@ from ._core import GPUArray
 
 
 def wrong_type(name: str, value: Any, needed: str) -> TypeError:
-    """The error for an argument of a type that is not allowed; ``needed`` says which one is."""
+    """Returns the error for an argument of a wrong type; ``needed`` says which one is allowed."""
     return TypeError(f"{name} is of type {type(value).__name__}; {needed}")
 
 
 def whole(name: str, value: Any) -> int:
-    """The value as a whole number."""
+    """Returns the value as a whole number."""
     try:
         return operator.index(value)
     except TypeError:
@@ -25,7 +25,7 @@ def whole(name: str, value: Any) -> int:
 
 
 def not_negative(name: str, value: Any) -> int:
-    """The value as a whole number, which must not be negative."""
+    """Returns the value as a whole number, which must not be negative."""
     number = whole(name, value)
     if number < 0:
         raise ValueError(f"{name} is {number}; it must not be negative")
@@ -33,40 +33,34 @@ def not_negative(name: str, value: Any) -> int:
 
 
 def has_fractions(dtype: np.dtype[Any]) -> bool:
-    """Whether numbers of the dtype have fractions, and so can be NaN."""
-    # numpy counts dtypes of other packages among the records, and gives them no fields.
+    """Returns True if numbers of the dtype have fractions, and so can be NaN."""
+    # To numpy, dtypes of other packages are records without fields.
     return dtype.kind in "fc" or dtype.name in _core.extension_dtypes()
 
 
 def ordinals(count: int) -> str:
-    """Which numbers devices have, as errors say it."""
+    """Returns the allowed numbers of devices, for an error."""
     return "the only device is number 0" if count == 1 else f"devices are numbers 0 to {count - 1}"
 
 
 def address(name: str, value: Any) -> int:
-    """The address of device memory: an array, an allocation or a whole number."""
+    """Returns the address of device memory: an array, an allocation or a whole number."""
     if isinstance(value, GPUArray):
         return value.ptr
-    # int() would read a text, and cut a fraction off.
+    # int() would read a text, and truncate a fraction.
     if isinstance(value, float | np.floating) or not hasattr(value, "__int__"):
-        kind = type(value).__name__
-        raise TypeError(
-            f"{name} is of type {kind}; a GPUArray, an allocation or an address is needed"
-        )
+        raise wrong_type(name, value, "a GPUArray, an allocation or an address is needed")
     return int(value)
 
 
 def host_memory(name: str, value: Any) -> Any:
-    """The value, which has to be a numpy array or another object with the buffer protocol."""
+    """Returns the value, a numpy array or another object with the buffer protocol."""
     if not isinstance(value, np.ndarray | np.generic):
         try:
             memoryview(value).release()
         except TypeError:
-            kind = type(value).__name__
-            raise TypeError(
-                f"{name} is of type {kind}; a numpy array or an object with the buffer protocol is "
-                "needed"
-            ) from None
+            needed = "a numpy array or an object with the buffer protocol is needed"
+            raise wrong_type(name, value, needed) from None
     return value
 
 
@@ -102,14 +96,14 @@ def truth(name: str, value: Any) -> bool | None:
 
 
 def instance(name: str, value: Any, kind: type) -> Any:
-    """The value, which has to be an object of a class."""
+    """Returns the value, which must be an object of the class."""
     if not isinstance(value, kind):
-        raise TypeError(f"{name} is of type {type(value).__name__}; a {kind.__name__} is needed")
+        raise wrong_type(name, value, f"a {kind.__name__} is needed")
     return value
 
 
 def member(name: str, members: Any, value: Any) -> Any:
-    """The member of an enumeration that a number stands for."""
+    """Returns the member of an enumeration with a number."""
     number = whole(name, value)
     if number not in members.values:
         raise ValueError(f"{name} is {number}; {members.__name__} has the allowed ones")
@@ -117,7 +111,7 @@ def member(name: str, members: Any, value: Any) -> Any:
 
 
 def array(name: str, value: Any) -> Any:
-    """The value, which has to be an array of numpy's, of this library or like them."""
+    """Returns the value, which must be an array of numpy's, of this library or similar."""
     if not all(hasattr(value, part) for part in ("shape", "dtype", "nbytes")):
         raise wrong_type(name, value, "an array is needed")
     return value
@@ -143,7 +137,7 @@ def _iterable(value: Any) -> bool:
 
 
 def plain_dtype(dtype: Any) -> np.dtype:
-    """The dtype of elements whose bytes can be copied."""
+    """Returns the dtype, whose elements must be plain bytes."""
     dtype = np.dtype(dtype)
     if dtype.hasobject:
         raise TypeError(f"dtype is {dtype}: its elements are Python objects, not plain bytes")

@@ -1,4 +1,4 @@
-"""Looking for faults of kernels while they run on the host."""
+"""Checks of kernels for faults while they run on the host."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from types import FrameType
 
 from ._core import Checking
-
-if TYPE_CHECKING:
-    from types import FrameType
 
 _PACKAGE = os.path.dirname(__file__)
 
@@ -20,23 +17,23 @@ _PACKAGE = os.path.dirname(__file__)
 def checking(*kinds: str) -> Iterator[None]:
     """Looks for faults of kernels that are launched in its block, on the host backend.
 
-    A fault ends its launch with an exception that names the kernel, the line, the block, the
-    thread, the array and where the program allocated it. The launch raises it at once, or the
-    synchronization of its stream does. Raises ``Unsupported`` if the backend is that of a GPU.
+    A fault raises an exception that names the kernel, the line, the block, the thread, the array
+    and where the program allocated it, at the launch or at its stream's synchronization. Raises
+    ``Unsupported`` on a GPU's backend.
 
     Parameters
     ----------
-    *kinds : {"bounds", "uninitialised", "races", "barriers", "arithmetic", "first"}. What to look
-        for; everything by default. "bounds": accesses outside of live allocations. "uninitialised":
-        reads of memory allocated in the block that nothing has written. "races": unordered accesses
-        of two threads, of which one writes and one is not atomic. "barriers": threads of a block
-        that wait at different ones. "arithmetic": divisions of integers by zero, and misaligned
-        addresses. "first" checks only the first two launches of each kernel.
+    *kinds : {"bounds", "uninitialised", "races", "barriers", "arithmetic", "first"}. The faults to
+        look for; all by default. "bounds": accesses outside of live allocations. "uninitialised":
+        reads of unwritten memory allocated in the block. "races": unordered accesses of two
+        threads, of which one writes and one is not atomic. "barriers": threads of a block that wait
+        at different ones. "arithmetic": divisions of integers by zero, and misaligned addresses.
+        "first" checks only the first two launches of each kernel.
 
     Notes
     -----
     ``PYGPU_CHECK=1`` checks a whole program, and ``PYGPU_CHECK=bounds,races`` for these kinds. The
-    setting is the process's. PyCUDA has none.
+    setting is the process's. PyCUDA does not have it.
 
     Examples
     --------

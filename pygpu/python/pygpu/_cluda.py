@@ -1,13 +1,9 @@
 """Macros that let one source be CUDA C and OpenCL C, with the name of ``pycuda._cluda``."""
 
+_NAMES = {"LID": "threadIdx", "GID": "blockIdx", "LDIM": "blockDim", "GDIM": "gridDim"}
 _AXES = "".join(
     f"#define {prefix}_{number} {name}.{axis}\n"
-    for prefix, name in (
-        ("LID", "threadIdx"),
-        ("GID", "blockIdx"),
-        ("LDIM", "blockDim"),
-        ("GDIM", "gridDim"),
-    )
+    for prefix, name in _NAMES.items()
     for number, axis in enumerate("xyz")
 )
 

@@ -14,18 +14,12 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = _names(__name__, {"._driver.enumerations": "direction_vector_set"})
 
-__all__ = [
-    "_get_direction_vectors",
-    "_get_scramble_constants32",
-    "_get_scramble_constants64",
-    "direction_vector_set",
-    "get_curand_version",
-]
+__all__ = ["_get_direction_vectors", "_get_scramble_constants32", "_get_scramble_constants64"]
+__all__ += ["direction_vector_set", "get_curand_version"]
 
 
 def get_curand_version() -> tuple[int, int, int]:
-    """Returns (5, 0, 0), the version of cuRAND from which PyCUDA has all of its generators. No
-    cuRAND is called: the generators are the same on every backend.
+    """Returns (5, 0, 0), the version of cuRAND from which PyCUDA has all generators.
 
     >>> from pygpu.curandom import get_curand_version
     >>> get_curand_version() >= (4, 1, 0)
@@ -35,7 +29,7 @@ def get_curand_version() -> tuple[int, int, int]:
 
 
 def _bits_of(direction: Any) -> tuple[int, bool]:
-    """Returns the bits of a set's vectors, and whether they are scrambled."""
+    """Returns the bits of a set's vectors, and True if they are scrambled."""
     from ._driver.enumerations import direction_vector_set as names  # made when asked for
 
     member = _arguments.member("direction", names, direction)

@@ -1,15 +1,12 @@
-"""The exceptions of PyCUDA's driver module. Some are Python's or numpy's, too: a program catches
+"""The exceptions of PyCUDA's driver module. Some are also Python's or numpy's: a program catches
 ``ValueError`` as with numpy, or ``driver.LogicError`` as with PyCUDA."""
 
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class Error(Exception):
@@ -19,7 +16,7 @@ class Error(Exception):
     ----------
     status : int. The driver's number for the failure; 999 if no driver was asked.
     call : str. The call that failed; empty if no driver was asked.
-    detail : str. What was wrong, in a sentence.
+    detail : str. The reason, in a sentence.
 
     Examples
     --------
@@ -35,9 +32,9 @@ class Error(Exception):
     detail: str = ""
 
 
-# Python's class comes first: it has a `__new__` of its own, which what pickles exceptions calls.
+# Python's class comes first: pickled exceptions call its `__new__`.
 class MemoryError(builtins.MemoryError, Error):
-    """Not enough memory on the device or the host. It is Python's ``MemoryError``, too.
+    """Not enough memory on the device or the host: also Python's ``MemoryError``.
 
     >>> try:
     ...     driver.mem_alloc(2**60)
@@ -48,8 +45,8 @@ class MemoryError(builtins.MemoryError, Error):
 
 
 class LogicError(Error):
-    """The program asked for something that makes no sense. For an argument that is not allowed it
-    is a ``ValueError``, ``TypeError``, ``IndexError`` or ``OverflowError``, too.
+    """A call that makes no sense; also a ``ValueError``, ``TypeError``, ``IndexError`` or
+    ``OverflowError`` for an argument that is not allowed.
 
     >>> try:
     ...     gpuarray.zeros(3, "f4").reshape(2)
@@ -60,8 +57,7 @@ class LogicError(Error):
 
 
 class LaunchError(Error):
-    """A kernel could not be started, or failed while it ran; a ``LogicError``, too, if the driver
-    says why.
+    """A kernel could not start or failed; also a ``LogicError`` if the driver has the reason.
 
     >>> import pygpu
     >>> pygpu.Status(719).raise_for_status()
@@ -72,8 +68,7 @@ class LaunchError(Error):
 
 
 class RuntimeError(Error, builtins.RuntimeError):
-    """A failure of the driver or the device that no other class names. It is Python's
-    ``RuntimeError``, too.
+    """A failure of driver or device that no other class names: also Python's ``RuntimeError``.
 
     >>> import pygpu
     >>> pygpu.Status(999).raise_for_status()
@@ -84,7 +79,7 @@ class RuntimeError(Error, builtins.RuntimeError):
 
 
 class KernelFault(LaunchError, LogicError):
-    """A kernel failed for a reason that the driver names. PyCUDA raises ``LogicError`` then."""
+    """A kernel failed for a reason that the driver names, for which PyCUDA has ``LogicError``."""
 
 
 class DriverRefusal(RuntimeError, LogicError):
@@ -104,18 +99,16 @@ class DeviceLostInLaunch(DeviceLost, LaunchError):
 
 
 class CompileError(Error):
-    """The compiler refused a kernel's source. The parameters are attributes, too.
+    """The compiler refused a kernel's source. The parameters are also attributes.
 
     Parameters
     ----------
-    msg : str. What failed.
+    msg : str. The failure.
     command_line : sequence of str, optional. The compiler's options.
-    stdout, stderr : str, optional. What the compiler printed; the log of a run-time compiler is
-        ``stderr``.
+    stdout, stderr : str, optional. The compiler's output; a run-time compiler's log is ``stderr``.
 
     Examples
     --------
-    >>> from pygpu import compiler
     >>> try:
     ...     compiler.compile("__global__ void f() { x; }")
     ... except driver.CompileError as error:
@@ -131,28 +124,24 @@ class CompileError(Error):
         stderr: str | None = None,
     ) -> None:
         super().__init__(msg, command_line, stdout, stderr)
-        self.msg = msg
-        self.command_line = command_line
-        self.stdout = stdout
-        self.stderr = stderr
+        self.msg, self.command_line, self.stdout, self.stderr = msg, command_line, stdout, stderr
 
     def __str__(self) -> str:
         result = self.msg
         if self.command_line:
             result += f"\n[command: {' '.join(self.command_line)}]"
-        if self.stdout:
-            result += f"\n[stdout:\n{self.stdout}]"
-        if self.stderr:
-            result += f"\n[stderr:\n{self.stderr}]"
+        for name in ("stdout", "stderr"):
+            if text := getattr(self, name):
+                result += f"\n[{name}:\n{text}]"
         return result
 
 
 class InvalidCode(CompileError, LogicError):
-    """What is loaded or linked is no code. PyCUDA raises ``LogicError`` then."""
+    """Data to load or link is not code. PyCUDA raises ``LogicError`` then."""
 
 
 class CodeForOtherDevices(CompileError, RuntimeError):
-    """Code that is loaded has no part for this device. PyCUDA raises ``RuntimeError`` then."""
+    """Code to load does not include this device. PyCUDA raises ``RuntimeError`` then."""
 
 
 class BackendUnavailable(RuntimeError):
@@ -170,7 +159,7 @@ class UnusableDriver(BackendUnavailable, LogicError):
 
 
 class Unsupported(LogicError, NotImplementedError):
-    """The backend or the device does not offer this. It is Python's ``NotImplementedError``, too.
+    """The backend or the device does not offer this: also Python's ``NotImplementedError``.
 
     >>> try:
     ...     driver.gl_init()
@@ -189,7 +178,7 @@ class InvalidType(LogicError, TypeError):
 
 
 class IndexOutOfRange(LogicError, IndexError):
-    """An index lies outside its axis."""
+    """An index is out of bounds."""
 
 
 # numpy before 1.25 has the class under another name.
@@ -197,7 +186,7 @@ _AxisError: type[Exception] = getattr(np, "exceptions", np).AxisError
 
 
 class AxisOutOfRange(LogicError, _AxisError):  # type: ignore[misc,valid-type]
-    """An axis that the array does not have: numpy's ``AxisError``, too."""
+    """An axis that the array does not have: also numpy's ``AxisError``."""
 
 
 class NumberOverflow(LogicError, OverflowError):

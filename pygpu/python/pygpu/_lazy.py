@@ -1,7 +1,4 @@
-"""Names of a module that are imported when a program first asks for one (PEP 562).
-
-Importing a module with PyCUDA's names would otherwise import all that its functions need.
-"""
+"""Names of a module that are imported at their first use (PEP 562), for a fast import."""
 
 from __future__ import annotations
 
@@ -16,8 +13,8 @@ def names(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Returns ``__getattr__`` and ``__dir__`` of a module.
 
-    ``homes`` has the names, with spaces between them, by the module of this package that has them;
-    those of "." are modules below the module.
+    ``homes`` has the names, with spaces between them, by their module in this package; names of "."
+    are modules below the module.
     """
     by_name = {name: home for home, names in homes.items() for name in names.split()}
     namespace = vars(sys.modules[module])
@@ -37,9 +34,6 @@ def names(
 def exports(
     module: str, homes: dict[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Returns the same, and ``__all__``: those of the names that are public.
-
-    What checks types finds them by ``from ... import *``.
-    """
+    """Returns the same, and ``__all__``, the public names; type checkers use ``import *``."""
     found = " ".join(homes.values()).split()
     return (*names(module, homes), [name for name in found if not name.startswith("_")])

@@ -1,5 +1,5 @@
-"""The modules of Mako, the templating engine, under the name that packages built on PyCUDA import
-them by: ``pycuda._mymako.template``. Mako is imported when one of them is used."""
+"""Mako's modules, under the name that packages built on PyCUDA import: ``pycuda._mymako.template``.
+Mako is imported at the first use."""
 
 from __future__ import annotations
 

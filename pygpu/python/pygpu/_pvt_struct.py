@@ -1,7 +1,7 @@
 """Packing of a kernel's arguments, with the names of ``pycuda._pvt_struct``.
 
-The format codes are those of Python's :mod:`struct`, and two more: ``F`` and ``D`` are complex
-numbers of single and double precision. Numbers are aligned to their size, as a kernel reads them.
+The format codes are those in Python's :mod:`struct`, and ``F`` and ``D``, complex numbers of single
+and double precision. Numbers are aligned to their size, as a kernel reads them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Struct:
 
     def __init__(self, format: str | bytes) -> None:
         self.format = format.decode() if isinstance(format, bytes) else format
-        # Whether each value is a complex number.
+        # True for each value that is a complex number.
         self._is_complex: list[bool] = []
         codes = ""
         if re.sub(_CODE, "", self.format).strip(" \t\n@=<>!"):
@@ -59,9 +59,8 @@ class Struct:
 
     def _flat(self, values: tuple[Any, ...]) -> list[Any]:
         if len(values) != len(self._is_complex):
-            raise error(
-                f"pack expected {len(self._is_complex)} items for packing (got {len(values)})"
-            )
+            counts = f"{len(self._is_complex)} items for packing (got {len(values)})"
+            raise error(f"pack expected {counts}")
         flat: list[Any] = []
         for value, is_complex in zip(values, self._is_complex):
             if is_complex:

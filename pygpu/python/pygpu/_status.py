@@ -7,14 +7,14 @@ from ._arguments import whole
 
 
 class Status:
-    """What a call of a driver returned: a number, and whose it is. A status is true for a success.
-    It equals, and hashes as, its number. PyCUDA has no such class.
+    """The number that a driver returned, and its API. It equals, and hashes as, its number.
+
+    A status is true for a success. PyCUDA does not have the class.
 
     Parameters
     ----------
     code : int. The number, which may be unknown.
-    api : {"cuda", "hip", "host", "nvrtc", "hiprtc"}, optional. Whose number it is; the backend's by
-        default.
+    api : {"cuda", "hip", "host", "nvrtc", "hiprtc"}, optional. The API; the backend's by default.
 
     Examples
     --------
@@ -29,12 +29,11 @@ class Status:
 
     __slots__ = ("_api", "_code", "_reason")
 
-    # Whose numbers there are.
     _apis: tuple[str, ...] = ("cuda", "hip", "host", "nvrtc", "hiprtc")
 
     def __init__(self, code: int, api: str | None = None) -> None:
         self._code = _number(code)
-        # Why a call of this library failed; None where only the number is known.
+        # The reason for the failure of a call of this library; None if only the number is known.
         self._reason: str | None = None
         self._api = _core.choose_backend() if api is None else api
         if self._api not in self._apis:
@@ -47,23 +46,21 @@ class Status:
 
     @property
     def api(self) -> str:
-        """Whose number it is."""
+        """The API that the number belongs to."""
         return self._api
 
     @property
     def name(self) -> str:
-        """The vendor's name of the number; ``status N`` without one."""
+        """The vendor's name of the number, or ``status N``."""
         return _core.status_names(self._api, self._code)[0] or f"status {self._code}"
 
     @property
     def message(self) -> str:
-        """Why the call failed if that is known, or what the number means."""
+        """The reason of the failure, if known, or the meaning of the number."""
         return self._reason or _core.status_message(self._api, self._code)
 
     def raise_for_status(self) -> None:
-        """Does nothing for a success.
-
-        Raises ``pygpu.driver.Error`` if the number is none of a success.
+        """Does nothing for a success. Raises ``pygpu.driver.Error`` for all other numbers.
 
         >>> Status(0, "cuda").raise_for_status()
         >>> Status(2, "cuda").raise_for_status()
@@ -97,7 +94,7 @@ class Status:
 
 
 def _number(code: int) -> int:
-    """A status number: 32 bits with a sign."""
+    """Returns a status number: a signed 32-bit integer."""
     number = whole("code", code)
     if not -(2**31) <= number < 2**31:
         raise OverflowError(f"code is {number}; a status has 32 bits")

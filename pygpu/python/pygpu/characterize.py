@@ -1,4 +1,10 @@
-"""What the current device can do, with the names of ``pycuda.characterize``."""
+"""Properties of the current device, with the names of ``pycuda.characterize``.
+
+Examples
+--------
+>>> platform_bits(), has_double_support(), has_stack()
+(64, True, True)
+"""
 
 from __future__ import annotations
 
@@ -9,54 +15,36 @@ import numpy as np
 from . import driver
 from .tools import context_dependent_memoize
 
-__all__ = [
-    "context_dependent_memoize",
-    "has_double_support",
-    "has_stack",
-    "platform_bits",
-    "sizeof",
-]
+__all__ = ["context_dependent_memoize", "has_double_support", "has_stack", "platform_bits"]
+__all__ += ["sizeof"]
 
 
 def platform_bits() -> int:
-    """Returns the bits of an address.
-
-    >>> platform_bits()
-    64
-    """
+    """Returns the bits of an address."""
     return 64 if sys.maxsize > 2**32 else 32
 
 
 def has_double_support() -> bool:
-    """Returns True: every device of every backend computes in 64-bit floating point.
-
-    >>> gpuarray.has_double_support()
-    True
-    """
+    """Returns True: every device of every backend computes in 64-bit floating point."""
     return True
 
 
 def has_stack() -> bool:
-    """Returns True: every device of every backend can call functions.
-
-    >>> has_stack()
-    True
-    """
+    """Returns True: every device of every backend can call functions."""
     return True
 
 
 @context_dependent_memoize
 def sizeof(type_name: str, preamble: str = "") -> int:
-    """Returns the bytes of ``type_name``, a type of CUDA C which ``preamble`` may declare, on the
-    current device.
+    """Returns the bytes of ``type_name``, a type of CUDA C which ``preamble`` may declare.
 
-    Raises ``CompileError`` if there is no such type, and ``Unsupported`` if the backend compiles no
+    Raises ``CompileError`` for an unknown type, and ``Unsupported`` if the backend does not compile
     kernels.
 
     >>> sizeof("pair", "struct pair { char first; double second; };")
     16
     """
-    # What few programs need, and takes a while to import.
+    # Few programs need it, and it takes a while to import.
     from ._kernels.snippets import module_of
 
     module = module_of(

@@ -1,8 +1,8 @@
 """Kernels from source, with the names of ``pycuda.compiler``.
 
-The vendor's run-time compiler is called in this process, and what it makes is kept in the folder
-that ``PYGPU_CACHE_DIR`` names. For NVIDIA's devices ``nvcc`` is run if a program asks for it: by a
-path in place of the name ``nvcc``, or by an option or a target that only it has.
+The vendor's run-time compiler is called in this process, and its output is kept in the folder of
+``PYGPU_CACHE_DIR``. For NVIDIA's devices ``nvcc`` is run if a program asks for it: by a path in
+place of the name ``nvcc``, or by an option or a target that only it has.
 """
 
 from __future__ import annotations

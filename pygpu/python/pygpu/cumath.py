@@ -1,9 +1,8 @@
-"""Functions of each element, with the names of ``pycuda.cumath``, and more of numpy's functions
-with numpy's names.
+"""Functions of each element, with PyCUDA's names, and more of numpy's functions with numpy's names.
 
-Integer arrays return numbers with fractions, as with numpy. ``out`` receives the result if
-given: an array of a shape that the argument broadcasts to, of a dtype that the result fits
-within its kind (numpy's rule ``same_kind``), the argument itself included.
+Integer arrays return numbers with fractions, as with numpy. ``out``, if given, receives the result:
+an array of a shape that the argument broadcasts to, of a dtype that the result fits within its kind
+(numpy's rule ``same_kind``), or the argument itself.
 """
 
 from __future__ import annotations

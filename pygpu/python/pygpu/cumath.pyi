@@ -18,60 +18,14 @@ class _Binary(Protocol):
     ) -> GPUArray: ...
 
 acos: _Unary
-arccosh: _Unary
-arcsinh: _Unary
-arctanh: _Unary
-asin: _Unary
-atan: _Unary
-cbrt: _Unary
-ceil: _Unary
-cos: _Unary
-cosh: _Unary
-deg2rad: _Unary
-erf: _Unary
-erfc: _Unary
-exp: _Unary
-exp2: _Unary
-expm1: _Unary
-fabs: _Unary
-floor: _Unary
-gamma: _Unary
-isfinite: _Unary
-isinf: _Unary
-isnan: _Unary
-lgamma: _Unary
-log: _Unary
-log10: _Unary
-log1p: _Unary
-log2: _Unary
-positive: _Unary
-rad2deg: _Unary
-reciprocal: _Unary
-rint: _Unary
-sign: _Unary
-signbit: _Unary
-sin: _Unary
-sinh: _Unary
-sqrt: _Unary
-square: _Unary
-tan: _Unary
-tanh: _Unary
-trunc: _Unary
+arccosh = arcsinh = arctanh = asin = atan = cbrt = ceil = cos = cosh = deg2rad = erf = erfc = acos
+exp = exp2 = expm1 = fabs = floor = gamma = isfinite = isinf = isnan = lgamma = log = log10 = acos
+log1p = log2 = positive = rad2deg = reciprocal = rint = sign = signbit = sin = sinh = sqrt = acos
+square = tan = tanh = trunc = acos
 
 arctan2: _Binary
-copysign: _Binary
-fmax: _Binary
-fmin: _Binary
-gcd: _Binary
-heaviside: _Binary
-hypot: _Binary
-lcm: _Binary
-left_shift: _Binary
-logaddexp: _Binary
-logaddexp2: _Binary
-logical_xor: _Binary
-nextafter: _Binary
-right_shift: _Binary
+copysign = fmax = fmin = gcd = heaviside = hypot = lcm = left_shift = logaddexp = arctan2
+logaddexp2 = logical_xor = nextafter = right_shift = arctan2
 
 def fmod(arg: Any, mod: Any, stream: Any = None, *, out: GPUArray | None = None) -> GPUArray: ...
 def frexp(arg: GPUArray, stream: Any = None) -> tuple[GPUArray, GPUArray]: ...

@@ -1,8 +1,8 @@
 """Random numbers on the device, with the names of ``pycuda.curandom``.
 
 The generators are pygpu's own, made from the published algorithms. Seeds, sequences and words of
-XORWOW and MRG32k3a are cuRAND's. The number of states is the same on every device, while PyCUDA's
-depends on it: the same seeds make the same arrays on every backend, and other ones in PyCUDA.
+XORWOW and MRG32k3a are cuRAND's. The number of states is the same on every device, unlike in
+PyCUDA: the same seeds make the same arrays on every backend, and other arrays in PyCUDA.
 """
 
 from __future__ import annotations
@@ -12,51 +12,35 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _arguments, _core, _curand
+from ._array import random_generators as _generators
 from ._array.creation import empty, full, to_gpu
-from ._array.random_generators import (
-    PseudoRandomNumberGenerator,
-    QuasiRandomNumberGenerator,
-    _not_negative,
-)
-from ._array.random_generators import md5_code as _md5_code
+from ._array.random_generators import PseudoRandomNumberGenerator, QuasiRandomNumberGenerator
 from ._core import GPUArray
-from ._curand import (
-    _get_direction_vectors,
-    _get_scramble_constants32,
-    _get_scramble_constants64,
-    get_curand_version,
-)
+from ._curand import _get_direction_vectors as _get_direction_vectors
+from ._curand import _get_scramble_constants32 as _get_scramble_constants32
+from ._curand import _get_scramble_constants64 as _get_scramble_constants64
+from ._curand import get_curand_version as get_curand_version
 from ._lazy import names as _names
 
 if TYPE_CHECKING:
     from ._driver.enumerations import direction_vector_set
 
-__all__ = [
-    "MRG32k3aRandomNumberGenerator",
-    "ScrambledSobol32RandomNumberGenerator",
-    "ScrambledSobol64RandomNumberGenerator",
-    "Sobol32RandomNumberGenerator",
-    "Sobol64RandomNumberGenerator",
-    "XORWOWRandomNumberGenerator",
-    "direction_vector_set",
-    "generate_direction_vectors",
-    "generate_scramble_constants32",
-    "generate_scramble_constants64",
-    "get_curand_version",
-    "rand",
-    "seed_getter_uniform",
-    "seed_getter_unique",
-]
+__all__ = ["MRG32k3aRandomNumberGenerator", "ScrambledSobol32RandomNumberGenerator"]
+__all__ += ["ScrambledSobol64RandomNumberGenerator", "Sobol32RandomNumberGenerator"]
+__all__ += ["Sobol64RandomNumberGenerator", "XORWOWRandomNumberGenerator", "direction_vector_set"]
+__all__ += ["generate_direction_vectors", "generate_scramble_constants32"]
+__all__ += ["generate_scramble_constants64", "get_curand_version", "rand", "seed_getter_uniform"]
+__all__ += ["seed_getter_unique"]
 
 
 if not TYPE_CHECKING:
     _get, __dir__ = _names(__name__, {"._driver.enumerations": "direction_vector_set"})
 
     def __getattr__(name: str) -> Any:
-        """``md5_code``, which few programs take, is made when it is first asked for."""
+        """Makes ``md5_code``, which few programs use, at its first use."""
         if name != "md5_code":
             return _get(name)
-        text = globals()[name] = _md5_code()
+        text = globals()[name] = _generators.md5_code()
         return text
 
 
@@ -65,23 +49,22 @@ def rand(
 ) -> GPUArray:
     """Returns a new array of ``shape`` of random numbers, drawn on the device on ``stream``.
 
-    They are uniform in [0, 1) for a ``dtype`` of float32 or float64, all values alike for int32 and
-    uint32. Raises ``NotImplementedError`` for others. The numbers are those of Philox4x32-10 under
-    ``seed``, or one that numpy's global generator draws, so ``np.random.seed`` makes them
-    repeatable. PyCUDA's are hashes of such a seed, and other numbers.
+    They are uniform in [0, 1) for a ``dtype`` of float32 or float64, or any int32 or uint32. Raises
+    ``NotImplementedError`` for others. Philox4x32-10 makes them from ``seed``, or one of numpy's
+    global generator, so ``np.random.seed`` makes them repeatable. PyCUDA's numbers are others.
 
     >>> bool((rand((3, 4)).get() < 1).all())
     True
     """
     dtype = np.dtype(dtype)
     if dtype.type not in (np.float32, np.float64, np.int32, np.uint32):
-        raise NotImplementedError(
-            f"dtype is {dtype}; allowed are float32, float64, int32 and uint32"
-        )
+        allowed = "float32, float64, int32 and uint32"
+        raise NotImplementedError(f"dtype is {dtype}; allowed are {allowed}")
     result = empty(shape, dtype)
     if seed is None:
         seed = int(np.random.randint(2**63 - 1, dtype=np.int64))  # noqa: NPY002
-    _core.random_fill_from_seed(result, _not_negative("seed", seed, 2**63), stream)
+    seed = _generators._not_negative("seed", seed, 2**63)
+    _core.random_fill_from_seed(result, seed, stream)
     return result
 
 
@@ -107,13 +90,11 @@ def seed_getter_unique(n: int) -> GPUArray:
 
 
 def generate_direction_vectors(count: int, direction: Any = None) -> GPUArray:
-    """Returns the direction vectors of the first ``count`` dimensions of Sobol's sequence: uint32
-    or uint64, an array of as many columns as a number has bits.
+    """Returns the direction vectors of Sobol's first ``count`` dimensions, one in a row.
 
-    ``direction`` is a ``direction_vector_set``: the number of bits, and whether the vectors are
-    scrambled; ``VECTOR_32`` by default. They are those of S. Joe and F. Y. Kuo
-    (new-joe-kuo-6.21201), 21,201 at most; PyCUDA repeats 20,000. The scrambled ones are these under
-    random lower triangular matrices, and not cuRAND's.
+    ``direction`` is a ``direction_vector_set``, by default ``VECTOR_32``: 32 or 64 bits, and
+    scrambled or not. S. Joe and F. Y. Kuo's table (new-joe-kuo-6.21201) has 21,201; PyCUDA repeats
+    20,000. Random lower triangular matrices scramble them, which are not cuRAND's.
 
     >>> vectors = generate_direction_vectors(2).get()
     >>> [hex(number) for number in vectors[1, :3]]
@@ -155,10 +136,10 @@ class XORWOWRandomNumberGenerator(PseudoRandomNumberGenerator):
 
     Parameters
     ----------
-    seed_getter : callable, optional. Takes a number and returns a GPUArray of as many int32. By
-        default the seeds are random.
+    seed_getter : callable, optional. Takes a number and returns a GPUArray of as many int32 seeds,
+        which are random by default.
     offset : int, optional. The number of draws that each state is ahead.
-    seed : int, optional. The seed of all states, in place of a ``seed_getter``; PyCUDA has none.
+    seed : int, optional. The seed of all states, in place of a ``seed_getter``; not in PyCUDA.
 
     Examples
     --------
@@ -200,15 +181,11 @@ class MRG32k3aRandomNumberGenerator(PseudoRandomNumberGenerator):
     _kind = "Mrg32k3a"
 
     def call_skip_ahead_subsequence(self, i: int, stream: Any = None) -> None:
-        """Advances every state by ``i`` subsequences of 2**76 draws; ``stream`` is as of
-        :meth:`call_skip_ahead`.
-        """
+        """Like :meth:`call_skip_ahead` on ``stream``, by ``i`` subsequences of 2**76 draws."""
         self._skip("subsequences", i, stream)
 
     def call_skip_ahead_subsequence_array(self, i: GPUArray, stream: Any = None) -> None:
-        """Advances each state by its own number of subsequences in ``i``; ``stream`` is as of
-        :meth:`call_skip_ahead`.
-        """
+        """Like :meth:`call_skip_ahead_subsequence` on ``stream``, a number per state in ``i``."""
         self._skip_array("subsequences", i, stream)
 
 
@@ -250,7 +227,7 @@ class ScrambledSobol32RandomNumberGenerator(QuasiRandomNumberGenerator):
     """Sobol's sequence of 32 bits, scrambled: other digits, as evenly spread.
 
     ``scramble_vector`` is added to the numbers without carry: a uint32 for each state
-    (:func:`generate_scramble_constants32`). ``dir_vector`` and ``offset`` are those of
+    (:func:`generate_scramble_constants32`). ``dir_vector`` and ``offset`` are as in
     :class:`Sobol32RandomNumberGenerator`.
 
     >>> ScrambledSobol32RandomNumberGenerator().gen_normal((2, 3), "float32").shape
@@ -272,7 +249,7 @@ class ScrambledSobol64RandomNumberGenerator(QuasiRandomNumberGenerator):
     """Sobol's sequence of 64 bits, scrambled: other digits, as evenly spread.
 
     ``scramble_vector`` is added to the numbers without carry: a uint64 for each state
-    (:func:`generate_scramble_constants64`). ``dir_vector`` and ``offset`` are those of
+    (:func:`generate_scramble_constants64`). ``dir_vector`` and ``offset`` are as in
     :class:`Sobol64RandomNumberGenerator`.
 
     >>> ScrambledSobol64RandomNumberGenerator().gen_normal((2, 3), "float32").shape

@@ -61,14 +61,12 @@ Header = dict[str, Any]
 
 
 def _kept(array: Any) -> Any:
-    """Returns the part of an array that its other elements repeat: axes without a step have one."""
+    """Returns one element along axes whose elements repeat."""
     return array[tuple(slice(None if step else 1) for step in array.strides)]
 
 
 def _flat(array: Any) -> tuple[Any, list[int]]:
-    """Returns the bytes of an array in the order of memory, and the axes in this order. Raises
-    BufferError if there are gaps or a step is negative.
-    """
+    """Returns the bytes of an array in memory order, and the axes in it; refuses other layouts."""
     order = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
     ordered = array.transpose(order) if order else array
     if not ordered.flags.c_contiguous:
@@ -84,15 +82,14 @@ def _described(array: GPUArray, order: list[int]) -> Header:
         is_named = False
     if not is_named:
         raise NotImplementedError(f"dtype {array.dtype} has no name; it is pickled")
-    repeated = [
-        axis for axis, step in enumerate(array.strides) if step == 0 and array.shape[axis] > 1
-    ]
+    extents = zip(array.shape, array.strides)
+    repeated = [axis for axis, (n, step) in enumerate(extents) if step == 0 and n > 1]
     parts = {"dtype": name, "shape": array.shape, "order": order, "repeated": repeated}
     return {"array": json.dumps(parts)}
 
 
 def _arranged(header: Header, flat: Any) -> tuple[Any, tuple[int, ...]]:
-    """Returns the array in some bytes, and the shape that it has once repeated."""
+    """Returns the array in some bytes, and its shape once repeated."""
     parts = members("the header", loads_json("the header", header["array"]), _PARTS)
     dtype = dtype_of("dtype", parts["dtype"])
     for name in _PARTS[1:]:
@@ -115,7 +112,7 @@ def _repeated(array: GPUArray, shape: tuple[int, ...]) -> GPUArray:
 
 
 def _own_class(array: GPUArray) -> None:
-    """Leaves arrays of other classes, whose objects have more to them, to pickle."""
+    """Leaves arrays of subclasses to pickle."""
     if type(array) is not GPUArray:
         raise NotImplementedError(f"{type(array).__name__} is pickled")
 
@@ -189,13 +186,13 @@ class LeftOnHost(np.lib.mixins.NDArrayOperatorsMixin):
     """An array or a column that did not fit on the device when it was received.
 
     Any use raises ``MemoryError``, so that the task fails; raised while the message is read,
-    ``distributed`` would wait for ever. It is sent on as what it stands for.
+    ``distributed`` would wait for ever. It is sent on as the array or column.
 
     Parameters
     ----------
     kind : type. ``GPUArray``, ``DeviceColumn`` or ``DeviceRecordBatch``.
-    header, frames : dict, list of buffer. What its serialiser returned.
-    error : MemoryError. Why it is not on the device.
+    header, frames : dict, list of buffer. The results of its serialiser.
+    error : MemoryError. The reason.
 
     Examples
     --------
@@ -220,10 +217,7 @@ class LeftOnHost(np.lib.mixins.NDArrayOperatorsMixin):
         return sum(memoryview(frame).nbytes for frame in self._frames)
 
     def restore(self) -> Any:
-        """Copies the elements to the device; returns the array or column.
-
-        Raises ``MemoryError`` if they do not fit on the device.
-        """
+        """Returns the array or column on the device. Raises ``MemoryError`` if it does not fit."""
         return _BY_HOST[self._kind][1](self._header, self._frames)
 
     def _unusable(self) -> MemoryError:
@@ -254,7 +248,7 @@ class LeftOnHost(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 def _or_left(kind: type) -> Callable[..., Any]:
-    """Returns what receives objects of a class, or leaves them on the host."""
+    """Returns the function that receives objects of a class, or leaves them on the host."""
 
     def receive(header: Header, frames: list[Any]) -> Any:
         try:
@@ -287,7 +281,7 @@ def _host_bytes(frame: Any) -> np.ndarray:
 
 
 def _device_bytes(frame: Any) -> GPUArray:
-    """Returns the device memory that a transport has received into."""
+    """Returns the device memory of a transport."""
     flat = frame if isinstance(frame, GPUArray) else from_cuda_array_interface(frame)
     return flat.reshape(-1).view(np.uint8)
 
@@ -328,7 +322,7 @@ def _register() -> None:
 
 
 def _token(value: Any) -> Any:
-    """Returns what stands for an argument in the key of a task: its class and its content."""
+    """Returns an argument's part of a task's key: its class and its content."""
     if isinstance(value, GPUArray):
         return type(value).__name__, normalize_token(value.get())
     header, frames = _BY_HOST[type(value)][0](value)

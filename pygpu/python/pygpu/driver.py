@@ -1,4 +1,14 @@
-"""Devices, contexts, streams, events, memory and kernels, with the names of ``pycuda.driver``."""
+"""Devices, contexts, streams, events, memory and kernels, with the names of ``pycuda.driver``.
+
+Examples
+--------
+>>> driver.init()
+>>> driver.get_version() >= (12, 0, 0), driver.get_driver_version() >= 0, driver.have_gl_ext()
+(True, True, False)
+>>> driver.set_debugging(False)
+>>> driver.start_profiler()
+>>> driver.stop_profiler()
+"""
 
 from __future__ import annotations
 
@@ -44,98 +54,19 @@ if TYPE_CHECKING:
     from ._core import register_host_memory as register_host_memory
     from ._driver.device import Context as Context
     from ._driver.device import Device as Device
-    from ._driver.enumerations import address_mode as address_mode
-    from ._driver.enumerations import array3d_flags as array3d_flags
-    from ._driver.enumerations import array_cubemap_face as array_cubemap_face
-    from ._driver.enumerations import array_format as array_format
-    from ._driver.enumerations import compute_mode as compute_mode
-    from ._driver.enumerations import ctx_flags as ctx_flags
-    from ._driver.enumerations import device_attribute as device_attribute
-    from ._driver.enumerations import event_flags as event_flags
-    from ._driver.enumerations import filter_mode as filter_mode
-    from ._driver.enumerations import func_cache as func_cache
-    from ._driver.enumerations import function_attribute as function_attribute
-    from ._driver.enumerations import graphics_map_flags as graphics_map_flags
-    from ._driver.enumerations import graphics_register_flags as graphics_register_flags
-    from ._driver.enumerations import host_alloc_flags as host_alloc_flags
-    from ._driver.enumerations import ipc_mem_flags as ipc_mem_flags
-    from ._driver.enumerations import jit_fallback as jit_fallback
-    from ._driver.enumerations import jit_input_type as jit_input_type
-    from ._driver.enumerations import jit_option as jit_option
-    from ._driver.enumerations import jit_target as jit_target
-    from ._driver.enumerations import limit as limit
-    from ._driver.enumerations import mem_attach_flags as mem_attach_flags
-    from ._driver.enumerations import mem_host_register_flags as mem_host_register_flags
-    from ._driver.enumerations import memory_type as memory_type
-    from ._driver.enumerations import pointer_attribute as pointer_attribute
-    from ._driver.enumerations import profiler_output_mode as profiler_output_mode
-    from ._driver.enumerations import shared_config as shared_config
-    from ._driver.host_memory import AlignedHostAllocation as AlignedHostAllocation
-    from ._driver.host_memory import HostPointer as HostPointer
-    from ._driver.host_memory import aligned_empty as aligned_empty
-    from ._driver.host_memory import aligned_empty_like as aligned_empty_like
-    from ._driver.host_memory import aligned_zeros as aligned_zeros
-    from ._driver.host_memory import aligned_zeros_like as aligned_zeros_like
-    from ._driver.host_memory import managed_empty_like as managed_empty_like
-    from ._driver.host_memory import managed_zeros as managed_zeros
-    from ._driver.host_memory import managed_zeros_like as managed_zeros_like
-    from ._driver.host_memory import pagelocked_empty_like as pagelocked_empty_like
-    from ._driver.host_memory import pagelocked_zeros as pagelocked_zeros
-    from ._driver.host_memory import pagelocked_zeros_like as pagelocked_zeros_like
+    from ._driver.enumerations import *  # noqa: F403
+    from ._driver.host_memory import *  # noqa: F403
+    from ._driver.memcpy import *  # noqa: F403
     from ._driver.memcpy import Memcpy2D as Memcpy2D
     from ._driver.memcpy import Memcpy3D as Memcpy3D
     from ._driver.memcpy import Memcpy3DPeer as Memcpy3DPeer
-    from ._driver.memory import PointerHolderBase as PointerHolderBase
-    from ._driver.memory import from_device as from_device
-    from ._driver.memory import from_device_like as from_device_like
-    from ._driver.memory import mem_alloc_like as mem_alloc_like
-    from ._driver.memory import memcpy_dtod as memcpy_dtod
-    from ._driver.memory import memcpy_dtod_async as memcpy_dtod_async
-    from ._driver.memory import memcpy_dtoh as memcpy_dtoh
-    from ._driver.memory import memcpy_dtoh_async as memcpy_dtoh_async
-    from ._driver.memory import memcpy_htod as memcpy_htod
-    from ._driver.memory import memcpy_htod_async as memcpy_htod_async
-    from ._driver.memory import memcpy_peer as memcpy_peer
-    from ._driver.memory import memcpy_peer_async as memcpy_peer_async
-    from ._driver.memory import memset_d2d8 as memset_d2d8
-    from ._driver.memory import memset_d2d8_async as memset_d2d8_async
-    from ._driver.memory import memset_d2d16 as memset_d2d16
-    from ._driver.memory import memset_d2d16_async as memset_d2d16_async
-    from ._driver.memory import memset_d2d32 as memset_d2d32
-    from ._driver.memory import memset_d2d32_async as memset_d2d32_async
-    from ._driver.memory import memset_d8 as memset_d8
-    from ._driver.memory import memset_d8_async as memset_d8_async
-    from ._driver.memory import memset_d16 as memset_d16
-    from ._driver.memory import memset_d16_async as memset_d16_async
-    from ._driver.memory import memset_d32 as memset_d32
-    from ._driver.memory import memset_d32_async as memset_d32_async
-    from ._driver.memory import to_device as to_device
-    from ._driver.opengl import BufferObject as BufferObject
-    from ._driver.opengl import BufferObjectMapping as BufferObjectMapping
-    from ._driver.opengl import RegisteredBuffer as RegisteredBuffer
-    from ._driver.opengl import RegisteredImage as RegisteredImage
-    from ._driver.opengl import RegisteredMapping as RegisteredMapping
-    from ._driver.opengl import RegisteredObject as RegisteredObject
-    from ._driver.opengl import gl_init as gl_init
-    from ._driver.opengl import make_gl_context as make_gl_context
+    from ._driver.memory import *  # noqa: F403
+    from ._driver.opengl import *  # noqa: F403
     from ._driver.surfaces import SurfaceReference as SurfaceReference
     from ._driver.texture_arrays import Array as Array
     from ._driver.texture_arrays import ArrayDescriptor as ArrayDescriptor
     from ._driver.texture_arrays import ArrayDescriptor3D as ArrayDescriptor3D
     from ._driver.texture_arrays import dtype_to_array_format as dtype_to_array_format
-    from ._driver.texture_copies import bind_array_to_texref as bind_array_to_texref
-    from ._driver.texture_copies import gpuarray_to_array as gpuarray_to_array
-    from ._driver.texture_copies import make_multichannel_2d_array as make_multichannel_2d_array
-    from ._driver.texture_copies import matrix_to_array as matrix_to_array
-    from ._driver.texture_copies import matrix_to_texref as matrix_to_texref
-    from ._driver.texture_copies import memcpy_atoa as memcpy_atoa
-    from ._driver.texture_copies import memcpy_atod as memcpy_atod
-    from ._driver.texture_copies import memcpy_atoh as memcpy_atoh
-    from ._driver.texture_copies import memcpy_dtoa as memcpy_dtoa
-    from ._driver.texture_copies import memcpy_htoa as memcpy_htoa
-    from ._driver.texture_copies import np_to_array as np_to_array
-    from ._driver.texture_copies import py_memcpy_atoh as py_memcpy_atoh
-    from ._driver.texture_copies import py_memcpy_htoa as py_memcpy_htoa
     from ._driver.textures import TR_DEFAULT as TR_DEFAULT
     from ._driver.textures import TRSA_OVERRIDE_FORMAT as TRSA_OVERRIDE_FORMAT
     from ._driver.textures import TRSF_NORMALIZED_COORDINATES as TRSF_NORMALIZED_COORDINATES
@@ -170,7 +101,11 @@ else:
                 AlignedHostAllocation HostPointer aligned_empty aligned_empty_like aligned_zeros
                 aligned_zeros_like managed_empty_like managed_zeros managed_zeros_like
                 pagelocked_empty_like pagelocked_zeros pagelocked_zeros_like""",
-            "._driver.memcpy": "Memcpy2D Memcpy3D Memcpy3DPeer",
+            "._driver.memcpy": """
+                Memcpy2D Memcpy3D Memcpy3DPeer bind_array_to_texref gpuarray_to_array
+                make_multichannel_2d_array matrix_to_array matrix_to_texref memcpy_atoa
+                memcpy_atod memcpy_atoh memcpy_dtoa memcpy_htoa np_to_array py_memcpy_atoh
+                py_memcpy_htoa""",
             "._driver.memory": """
                 PointerHolderBase from_device from_device_like mem_alloc_like memcpy_dtod
                 memcpy_dtod_async memcpy_dtoh memcpy_dtoh_async memcpy_htod memcpy_htod_async
@@ -183,10 +118,6 @@ else:
             "._driver.surfaces": "SurfaceReference",
             "._driver.texture_arrays": """
                 Array ArrayDescriptor ArrayDescriptor3D dtype_to_array_format""",
-            "._driver.texture_copies": """
-                bind_array_to_texref gpuarray_to_array make_multichannel_2d_array matrix_to_array
-                matrix_to_texref memcpy_atoa memcpy_atod memcpy_atoh memcpy_dtoa memcpy_htoa
-                np_to_array py_memcpy_atoh py_memcpy_htoa""",
             "._driver.textures": """
                 TRSA_OVERRIDE_FORMAT TRSF_NORMALIZED_COORDINATES TRSF_READ_AS_INTEGER TR_DEFAULT
                 TextureReference""",
@@ -201,39 +132,28 @@ else:
 
 
 def init(flags: int = 0) -> None:
-    """Opens the backend that ``PYGPU_BACKEND`` names, or the best one available; ``flags`` is 0.
-    The first use of a device does so, too.
+    """Opens the backend of ``PYGPU_BACKEND``, or the best one, as the first use of a device does.
 
-    Raises ``BackendUnavailable`` if there is no such backend; the message says what was looked for.
-
-    >>> driver.init()
+    ``flags`` is 0. Raises ``BackendUnavailable`` without it; the message says what was searched.
     """
     if flags != 0:
         raise LogicError(f"flags is {flags}; only 0 is allowed")
     _core.init()
 
 
-# The version of CUDA whose interface AMD's devices and the host have: what kernels on the host see
-# as CUDART_VERSION.
+# The version of CUDA of AMD's devices and the host, where kernels have it as CUDART_VERSION.
 _CUDA_ELSEWHERE = (12, 8, 0)
 
 
 def get_driver_version() -> int:
-    """Returns the version of CUDA or HIP in the driver's form, on CUDA ``1000 * major + 10 *
-    minor``; on the host that of this library.
-
-    >>> driver.get_driver_version() >= 0
-    True
-    """
+    """Returns the driver's version of CUDA, ``1000 * major + 10 * minor``, of HIP or of pygpu."""
     return _core.driver_version()
 
 
 def get_version() -> tuple[int, int, int]:
-    """Returns major and minor version of CUDA, and 0: the driver's on NVIDIA's devices, one version
-    on all others. PyCUDA returns the toolkit's.
+    """Returns CUDA's major and minor version, and 0: the driver's, or one version without CUDA.
 
-    >>> driver.get_version() >= (12, 0, 0)
-    True
+    PyCUDA returns the toolkit's.
     """
     if _core.choose_backend() != "cuda":
         return _CUDA_ELSEWHERE
@@ -242,8 +162,9 @@ def get_version() -> tuple[int, int, int]:
 
 
 def initialize_profiler(config_file: str, output_file: str, output_mode: int) -> None:
-    """Raises ``Unsupported``: no driver since CUDA 12 takes a configuration, such as
-    ``config_file``, ``output_file`` and ``output_mode``.
+    """Raises ``Unsupported``: no driver since CUDA 12 takes such a configuration.
+
+    ``config_file``, ``output_file`` and ``output_mode`` were the configuration.
 
     >>> driver.initialize_profiler("", "", driver.profiler_output_mode.CSV)
     Traceback (most recent call last):
@@ -254,28 +175,17 @@ def initialize_profiler(config_file: str, output_file: str, output_mode: int) ->
 
 
 def start_profiler() -> None:
-    """Starts recording in the profiler that is attached to the process; does nothing without one.
-
-    >>> driver.start_profiler()
-    >>> driver.stop_profiler()
-    """
+    """Starts recording in the profiler that is attached to the process, if any."""
     _core.set_profiling(True)
 
 
 def stop_profiler() -> None:
-    """Ends what :func:`start_profiler` began.
-
-    >>> driver.stop_profiler()
-    """
+    """Stops the recording of :func:`start_profiler`."""
     _core.set_profiling(False)
 
 
 def have_gl_ext() -> bool:
-    """Returns False: arrays cannot be shared with OpenGL.
-
-    >>> driver.have_gl_ext()
-    False
-    """
+    """Returns False: arrays cannot be shared with OpenGL."""
     return False
 
 
@@ -283,12 +193,7 @@ CUDA_DEBUGGING = False
 
 
 def set_debugging(flag: bool = True) -> None:
-    """Sets whether kernels are compiled for a debugger from now on, as ``driver.CUDA_DEBUGGING``
-    says, to ``flag``. Such kernels run slower.
-
-    >>> driver.set_debugging()
-    >>> driver.set_debugging(False)
-    """
+    """Sets ``driver.CUDA_DEBUGGING`` to ``flag``: True compiles slower kernels, for a debugger."""
     global CUDA_DEBUGGING
     CUDA_DEBUGGING = flag
 

@@ -1,22 +1,19 @@
 """Arrays in device memory, with the names of ``pycuda.gpuarray``.
 
-Functions broadcast and choose dtypes as numpy does. Where PyCUDA has its own rule (a
-reduction keeps the dtype of its array and returns an array without axes) it is PyCUDA's.
+Functions broadcast and choose dtypes as numpy does, except where PyCUDA has its own rule: a
+reduction keeps the dtype of its array and returns an array without axes.
 
-Arguments that many functions have:
-
-``out`` receives the result: an array of a shape that the arguments broadcast to, and of a dtype
-that the result fits within its kind (numpy's rule ``same_kind``). ``stream`` is where the work is
-queued; ``allocator`` takes a number of bytes and returns the memory of the result. Without them
-they are those of the array.
+Many functions take ``out``, an array that receives the result, of a shape that the arguments
+broadcast to and of a dtype of the result's kind (numpy's rule ``same_kind``); ``stream``, where the
+work is queued; ``allocator``, which takes a number of bytes and returns the memory of the result.
+The defaults are the array's stream and allocator.
 
 numpy's own functions work on the device where this module has the same one (``np.sum(a, axis=0)``,
-``np.add(a, 1)``, ``np.concatenate``), with numpy's dtypes. Every other one raises a ``TypeError``
-that says what to call; none copies elements to the host.
+``np.add(a, 1)``, ``np.concatenate``), with numpy's dtypes. All others raise a ``TypeError`` that
+says what to call; none copies elements to the host.
 
-An integer to a negative power is refused if the exponent is a number, as by numpy. In an array
-of exponents a device cannot refuse it: there the result is what the exact quotient rounds to
-towards zero (1 or -1 for a base of 1 or -1, else 0).
+An integer to a negative power is refused if the exponent is a number, as by numpy. In an array of
+exponents the result is the exact quotient, rounded towards zero.
 
 Examples assume ``import numpy as np``, ``from pygpu import autoinit, driver, gpuarray``.
 """
@@ -37,7 +34,7 @@ from ._core import GPUArray as GPUArray
 from ._lazy import exports as _exports
 from .cumath import __all__ as _cumath  # type: ignore[attr-defined]
 
-# Functions of numpy's name, but for three of PyCUDA's that are not numpy's for integers.
+# Functions of numpy's name, except PyCUDA's that are not numpy's for integers.
 _OF_CUMATH = sorted({*_cumath}.difference(("fabs", "frexp", "modf", "minimum", "maximum")))
 
 if TYPE_CHECKING:
@@ -48,27 +45,12 @@ if TYPE_CHECKING:
     from ._array.as_numpy.order import *  # noqa: F403
     from ._array.as_numpy.shaping import *  # noqa: F403
     from ._array.as_numpy.statistics import *  # noqa: F403
-    from ._array.as_numpy.storing import *  # noqa: F403
     from ._array.axes import *  # noqa: F403
     from ._array.creation import *  # noqa: F403
-    from ._array.moments import mean as mean
-    from ._array.moments import std as std
-    from ._array.moments import var as var
+    from ._array.moments import *  # noqa: F403
     from ._array.numerics import *  # noqa: F403
-    from ._array.products import *  # noqa: F403
     from ._array.pycuda_methods import _get_common_dtype  # noqa: F401
-    from ._array.reductions import all as all
-    from ._array.reductions import amax as amax
-    from ._array.reductions import amin as amin
-    from ._array.reductions import any as any
-    from ._array.reductions import count_nonzero as count_nonzero
-    from ._array.reductions import max as max
-    from ._array.reductions import min as min
-    from ._array.reductions import nanprod as nanprod
-    from ._array.reductions import nansum as nansum
-    from ._array.reductions import prod as prod
-    from ._array.reductions import ptp as ptp
-    from ._array.reductions import sum as sum
+    from ._array.reductions import *  # noqa: F403
     from ._array.shapes import *  # noqa: F403
     from ._array.vector_types import *  # noqa: F403
     from ._exchange.protocols import from_cuda_array_interface as from_cuda_array_interface
@@ -86,10 +68,10 @@ else:
                 arange empty empty_like eye full full_like identity linspace ones ones_like
                 to_gpu to_gpu_async zeros zeros_like""",
             "._array.numerics": "allclose array_equal clip diff isclose nan_to_num round",
-            "._array.products": "dot matmul subset_dot subset_max subset_min subset_sum",
-            "._array.pycuda_methods": "_get_common_dtype",
             "._array.reductions": """
-                all amax amin any count_nonzero max min nanprod nansum prod ptp sum""",
+                all amax amin any count_nonzero dot matmul max min nanprod nansum prod ptp
+                subset_dot subset_max subset_min subset_sum sum""",
+            "._array.pycuda_methods": "_get_common_dtype",
             "._array.moments": "mean std var",
             "._array.shapes": """
                 array_split broadcast_arrays broadcast_to concatenate diagonal expand_dims flip
@@ -116,8 +98,7 @@ _minimum, _maximum, _logical_and, _logical_or, _logical_not = map(
 def if_positive(
     criterion: GPUArray, then_: Any, else_: Any, out: GPUArray | None = None, stream: Any = None
 ) -> GPUArray:
-    """Returns ``then_`` where ``criterion`` is greater than zero, else ``else_``; ``out`` and
-    ``stream`` are those of every function.
+    """Returns ``then_`` where ``criterion`` is positive, else ``else_``, in ``out`` on ``stream``.
 
     >>> gpuarray.if_positive(gpuarray.arange(3), 1, -1).get()
     array([-1,  1,  1])
@@ -138,20 +119,12 @@ def where(
 
 
 def minimum(a: Any, b: Any, out: GPUArray | None = None, stream: Any = None) -> GPUArray:
-    """Returns the smaller of corresponding elements, as :func:`numpy.minimum`.
-
-    >>> gpuarray.minimum(gpuarray.arange(4), 2).get()
-    array([0, 1, 2, 2])
-    """
+    """Returns the smaller of corresponding elements, as :func:`numpy.minimum`."""
     return _minimum(a, b, out, stream)
 
 
 def maximum(a: Any, b: Any, out: GPUArray | None = None, stream: Any = None) -> GPUArray:
-    """Returns the larger of corresponding elements, as :func:`numpy.maximum`.
-
-    >>> gpuarray.maximum(gpuarray.arange(4), 2).get()
-    array([2, 2, 2, 3])
-    """
+    """Returns the larger of corresponding elements, as :func:`numpy.maximum`."""
     return _maximum(a, b, out, stream)
 
 
@@ -172,9 +145,6 @@ def logical_and(
     """Returns True where both elements are not zero, as :func:`numpy.logical_and`.
 
     ``allocator`` makes the memory of a result of two numbers.
-
-    >>> gpuarray.logical_and(gpuarray.arange(2), 1).get()
-    array([False,  True])
     """
     return _logical(_logical_and, np.logical_and, x1, x2, out, allocator)
 
@@ -182,20 +152,12 @@ def logical_and(
 def logical_or(
     x1: Any, x2: Any, /, out: GPUArray | None = None, *, allocator: Any = None
 ) -> GPUArray:
-    """Returns True where either element is not zero, as :func:`numpy.logical_or`.
-
-    >>> gpuarray.logical_or(gpuarray.arange(2), 0).get()
-    array([False,  True])
-    """
+    """Returns True where either element is not zero, as :func:`numpy.logical_or`."""
     return _logical(_logical_or, np.logical_or, x1, x2, out, allocator)
 
 
 def logical_not(x: Any, /, out: GPUArray | None = None, *, allocator: Any = None) -> GPUArray:
-    """Returns True where the element is zero, as :func:`numpy.logical_not`.
-
-    >>> gpuarray.logical_not(gpuarray.arange(2)).get()
-    array([ True, False])
-    """
+    """Returns True where the element is zero, as :func:`numpy.logical_not`."""
     if not isinstance(x, GPUArray) and np.isscalar(x):
         out = GPUArray((), np.bool_, allocator) if out is None else out
         return out.fill(np.logical_not(x))
@@ -215,17 +177,16 @@ def _splay(n: int, multiprocessors: int) -> tuple[tuple[int, int], tuple[int, in
 
 
 def splay(n: int, dev: Any = None) -> tuple[tuple[int, int], tuple[int, int, int]]:
-    """Returns a grid and a block for work on ``n`` elements by the device ``dev``, by default the
-    current one.
+    """Returns a grid and a block for ``n`` elements on device ``dev``, by default the current one.
 
-    The blocks have up to 128 threads, and are as many as keep the device busy. Each thread has to
-    walk over the elements with the grid's stride.
+    The blocks have up to 128 threads, and are as many as keep the device busy. Each thread must
+    loop over the elements with the grid's stride.
 
     >>> grid, block = gpuarray.splay(100)
     >>> block[1:]
     (1, 1)
     """
-    # int() reads texts, too.
+    # int() also reads texts.
     if not hasattr(n, "__int__"):
         raise _wrong_type("n", n, "a number of elements is needed")
     if dev is not None and not hasattr(dev, "ordinal"):
@@ -238,10 +199,7 @@ def splay(n: int, dev: Any = None) -> tuple[tuple[int, int], tuple[int, int, int
 
 
 def _memcpy_discontig(dst: Any, src: Any, async_: bool = False, stream: Any = None) -> None:
-    """Copies the elements of an array to another one of the same shape and dtype: PyCUDA's helper.
-
-    Either may be a GPUArray or a numpy array, with any strides.
-    """
+    """Copies between GPUArrays or numpy arrays of one shape and dtype: PyCUDA's helper."""
     for name, array in (("dst", dst), ("src", src)):
         if not isinstance(array, GPUArray | np.ndarray):
             raise _wrong_type(name, array, "a GPUArray or a numpy array is needed")
@@ -263,7 +221,7 @@ def _memcpy_discontig(dst: Any, src: Any, async_: bool = False, stream: Any = No
 
 
 def _rebuild(cls: type, data: Any) -> GPUArray:
-    """Makes an array from its pickled elements; its class is kept."""
+    """Makes an array from its pickled elements, of the same class."""
     plain = _core.to_gpu(data)
     if cls is GPUArray:
         return plain

@@ -1,4 +1,4 @@
-"""Arrays that processes share: a handle of the driver, and what the array is like.
+"""Arrays that processes share: a handle of the driver, and the layout of the array.
 
 >>> from pygpu import ipc
 >>> a = ipc.share(gpuarray.arange(6, dtype="f4"))
@@ -10,9 +10,9 @@ Another process of the same user then has the same memory, without a copy::
     with ipc.open(text) as b:
         b += 1
 
-The exporting process keeps what it has exported until :func:`release`, ``descriptor.close()`` or
-its end; drivers differ in what an array in use elsewhere is after that. On the host it reads as
-zeros after a release, and keeps its contents if the exporter has ended.
+The exporting process keeps its exports until :func:`release`, ``descriptor.close()`` or its end. An
+array in use elsewhere depends on the driver after that: on the host it reads as zeros after a
+release, and keeps its contents if the exporter has ended.
 
 Processes order their work themselves. An export waits for the work that was queued before it; later
 work needs an event (:meth:`pygpu.driver.Event.ipc_handle`) or a message after
@@ -37,41 +37,20 @@ from . import _arguments, _core
 from ._core import GPUArray
 from ._driver.device import on_device
 from ._errors import InvalidArgument
-from ._exchange.descriptor import (
-    HANDLE_OCTETS,
-    Column,
-    Descriptor,
-    _restore,
-    forget,
-    in_any_form,
-    keep,
-    own_export,
-)
+from ._exchange import descriptor as _descriptor
+from ._exchange.descriptor import HANDLE_OCTETS, Column, Descriptor, in_any_form
 
-__all__ = [
-    "Column",
-    "Descriptor",
-    "OpenedArray",
-    "OpenedColumn",
-    "empty",
-    "export",
-    "export_column",
-    "loads",
-    "open",
-    "open_column",
-    "release",
-    "share",
-]
+__all__ = ["Column", "Descriptor", "OpenedArray", "OpenedColumn", "empty", "export"]
+__all__ += ["export_column", "loads", "open", "open_column", "release", "share"]
 
 # -- memory that can be shared -----------------------------------------------------------------
 
 
 def empty(shape: Any, dtype: Any = np.float64, order: str | None = "C") -> GPUArray:
-    """Returns a new array of ``shape``, ``dtype`` and memory ``order`` that other processes can
-    open, its elements undefined.
+    """Returns a new array of ``shape``, ``dtype`` and ``order`` that other processes can open.
 
-    The memory is that of ``cuMemAlloc`` or ``hipMalloc``, on the host a sealed ``memfd``. The
-    memory of other arrays is stream-ordered, which is faster to allocate and cannot be shared.
+    Its elements are undefined. The memory is from ``cuMemAlloc`` or ``hipMalloc``, on the host a
+    sealed ``memfd``; other arrays' memory is stream-ordered, which is faster and not shared.
 
     >>> empty((2, 3), "f4").shape
     (2, 3)
@@ -107,10 +86,10 @@ def export(array: GPUArray, copy: bool | None = None) -> Descriptor:
     """Returns a descriptor with which other processes open ``array``: ``GPUArray.ipc_handle``.
 
     It shares the whole allocation; a slice is an offset into it. This process keeps the allocation
-    until :func:`release`. The call waits for the device's work. ``copy`` says whether a copy is
-    exported: by default one is, with a warning, if the memory cannot be shared, as stream-ordered
-    memory, a pool's and another process's cannot. Raises ``Unsupported`` if the device shares no
-    memory, and ``InvalidArgument`` if ``copy`` is False and a copy is needed.
+    until :func:`release`. The call waits for the device's work. ``copy`` True exports a copy. By
+    default a copy is made, with a warning, if the memory cannot be shared: stream-ordered memory, a
+    pool's or another process's. Raises ``Unsupported`` if the device cannot share memory, and
+    ``InvalidArgument`` if ``copy`` is False and a copy is needed.
 
     >>> a = empty(10, "i4")
     >>> with a[3:].ipc_handle(copy=False) as descriptor:
@@ -119,10 +98,9 @@ def export(array: GPUArray, copy: bool | None = None) -> Descriptor:
     """
     _arguments.gpu_array("array", array)
     vendor, ordinal = _core.choose_backend(), array._ordinal
+    layout = array.dtype, array.shape, array.strides
     if array.size == 0:
-        return Descriptor(
-            array.dtype, array.shape, array.strides, 0, 0, ordinal, vendor, bytes(HANDLE_OCTETS)
-        )
+        return Descriptor(*layout, 0, 0, ordinal, vendor, bytes(HANDLE_OCTETS))
     with on_device(ordinal):
         if copy:
             array = share(array)
@@ -143,35 +121,25 @@ def export(array: GPUArray, copy: bool | None = None) -> Descriptor:
             )
             array = share(array)
             base, nbytes, handle = _handle_of(array)
-    number = keep(handle, base, array)
+    number = _descriptor.keep(handle, base, array)
     try:
-        return Descriptor(
-            array.dtype,
-            array.shape,
-            array.strides,
-            array.ptr - base,
-            nbytes,
-            ordinal,
-            vendor,
-            handle,
-            number,
-        )
+        place = array.ptr - base, nbytes, ordinal, vendor, handle, number
+        return Descriptor(array.dtype, array.shape, array.strides, *place)
     except BaseException:
-        forget(number)
+        _descriptor.forget(number)
         raise
 
 
 def _handle_of(array: GPUArray) -> tuple[int, int, bytes]:
-    """Returns base address, bytes and handle of the allocation that an array lies in."""
     base, nbytes = _core.mem_get_address_range(array.ptr)
     return base, nbytes, bytes(_core.mem_get_ipc_handle(base))
 
 
 def release(descriptor: Descriptor) -> None:
-    """Lets go of memory that this process keeps for other ones under ``descriptor``: the very
-    object that :func:`export` returned; a copy that was passed on does nothing.
+    """Releases memory that this process keeps for others under ``descriptor``.
 
-    It is freed once nothing else of this process uses it. A second call does nothing.
+    It must be the object of :func:`export`; for a copy that was passed on, as for a second call,
+    nothing happens. The memory is freed after its last use in this process.
 
     >>> descriptor = empty(4).ipc_handle()
     >>> release(descriptor)
@@ -184,10 +152,10 @@ def release(descriptor: Descriptor) -> None:
 
 
 class OpenedArray(GPUArray):
-    """An array in memory of another process, which :func:`open` makes. It is closed by
-    :meth:`close`, at the end of ``with``, or with the last reference to it and its views.
+    """An array of :func:`open` in another process's memory; arguments are as in :class:`GPUArray`.
 
-    Arguments are as in :class:`GPUArray`.
+    It is closed by :meth:`close`, by the end of ``with``, or with the last reference to it and its
+    views. Arguments are as in :class:`GPUArray`.
 
     >>> with empty(4).ipc_handle() as descriptor:
     ...     array = open(descriptor)
@@ -197,8 +165,9 @@ class OpenedArray(GPUArray):
     _opened: _core.IPCMemoryHandle | None
 
     def close(self) -> None:
-        """Ends the use of the memory after the device's work. Later uses of the array and of its
-        views raise ``LogicError``. Memory that this process exported itself stays open.
+        """Ends the use of the memory after the device's work: later uses raise ``LogicError``.
+
+        Memory that this process exported itself stays open.
         """
         allocation, self._opened = getattr(self, "_opened", None), None
         if allocation is None:
@@ -222,12 +191,12 @@ def open(
     """Opens an array of another process.
 
     Two calls return two independent arrays: close each one, and order work on them yourself. In the
-    exporting process the array lies in the memory that was exported. Raises ``InvalidArgument`` if
-    the backend or a device of the descriptor is not available here.
+    exporting process the array is in the exported memory. Raises ``InvalidArgument`` if the backend
+    or a device of the descriptor is not available here.
 
     Parameters
     ----------
-    descriptor : Descriptor, dict, str or bytes. What the other process exported, its parts
+    descriptor : Descriptor, dict, str or bytes. The descriptor, its parts
         (:meth:`Descriptor.to_dict`), or their JSON; see also :meth:`Descriptor.from_node` and
         :func:`loads`.
     device : int, optional. The device for the array; a copy if it is not the descriptor's.
@@ -242,9 +211,8 @@ def open(
     source: Descriptor = in_any_form(Descriptor, "descriptor", descriptor)
     own = _core.choose_backend()
     if source.vendor != own:
-        raise InvalidArgument(
-            f"vendor is {source.vendor}; this process uses {own}, which opens no other's memory"
-        )
+        own = f"this process uses {own}, which opens no other's memory"
+        raise InvalidArgument(f"vendor is {source.vendor}; {own}")
     count = _core.device_count()
     for name, ordinal in (("device of the descriptor", source.device), ("device", device)):
         if ordinal is not None and not 0 <= ordinal < count:
@@ -260,7 +228,7 @@ def open(
 def _open_here(descriptor: Descriptor) -> OpenedArray:
     if descriptor.size == 0:
         return OpenedArray(descriptor.shape, descriptor.dtype)
-    exported = own_export(descriptor.handle)
+    exported = _descriptor.own_export(descriptor.handle)
     if exported is not None:
         base, array = exported
         allocated = _core.mem_get_address_range(base)[1]
@@ -281,24 +249,17 @@ def _open_here(descriptor: Descriptor) -> OpenedArray:
 
 def _check_size(descriptor: Descriptor, allocated: int) -> None:
     if descriptor.nbytes > allocated:
-        raise InvalidArgument(
-            f"nbytes of the descriptor is {descriptor.nbytes}; the allocation has {allocated}"
-        )
+        given = f"nbytes of the descriptor is {descriptor.nbytes}"
+        raise InvalidArgument(f"{given}; the allocation has {allocated}")
 
 
 def _array(descriptor: Descriptor, base: int, keeper: Any) -> OpenedArray:
-    """Returns the array inside the allocation at ``base``, which ``keeper`` is or lies in."""
-    return OpenedArray(
-        descriptor.shape,
-        descriptor.dtype,
-        base=keeper,
-        gpudata=base + descriptor.offset,
-        strides=descriptor.strides,
-    )
+    """Returns the array inside the allocation at ``base``, which ``keeper`` owns."""
+    shape, strides, address = descriptor.shape, descriptor.strides, base + descriptor.offset
+    return OpenedArray(shape, descriptor.dtype, base=keeper, gpudata=address, strides=strides)
 
 
 def _copy_to(array: GPUArray, device: int) -> OpenedArray:
-    """Returns a copy of an array on another device."""
     source = array._ordinal
     with on_device(source):
         compact = array
@@ -309,10 +270,8 @@ def _copy_to(array: GPUArray, device: int) -> OpenedArray:
     with on_device(device):
         result = OpenedArray(array.shape, array.dtype)
         if array.size:
-            nbytes = result.size * result.itemsize
-            _core.copy_between_devices(
-                result.gpudata, device, compact.gpudata, source, nbytes, None, True
-            )
+            places = result.gpudata, device, compact.gpudata, source
+            _core.copy_between_devices(*places, result.size * result.itemsize, None, True)
     return result
 
 
@@ -320,8 +279,7 @@ def _copy_to(array: GPUArray, device: int) -> OpenedArray:
 
 
 class OpenedColumn:
-    """A column in memory of another process, which :func:`open_column` makes: its elements
-    ``data``, and ``mask``, which of them are valid, or None.
+    """A column of :func:`open_column`: elements ``data``, and their validity ``mask``, or None.
 
     >>> with export_column(empty(3, "f4")) as column, open_column(column) as opened:
     ...     opened.valid()
@@ -334,7 +292,7 @@ class OpenedColumn:
         self.mask = mask
 
     def valid(self) -> np.ndarray:
-        """Returns which elements are valid, as a numpy array of bool."""
+        """Returns a numpy array of bool: True for valid elements."""
         length = self.data.size
         if self.mask is None:
             return np.ones(length, bool)
@@ -345,7 +303,7 @@ class OpenedColumn:
         return bits[:length].astype(bool)
 
     def close(self) -> None:
-        """Ends the use of the memory, as ``OpenedArray.close`` does."""
+        """Ends the use of the memory, like ``OpenedArray.close``."""
         try:
             self.data.close()
         finally:
@@ -360,12 +318,10 @@ class OpenedColumn:
 
 
 def export_column(data: GPUArray, mask: GPUArray | None = None, copy: bool | None = None) -> Column:
-    """Returns a column with which other processes open the elements ``data``, of one axis without
-    gaps, and their validity.
+    """Returns a column for other processes: a vector ``data`` without gaps, and its validity.
 
     ``mask`` has bits, the least significant first, or bool, from the first element on. A slice
-    shares the whole allocation. ``copy`` is that of :func:`export`. Raises ``Unsupported`` or
-    ``InvalidArgument`` as that does.
+    shares the whole allocation. ``copy`` and exceptions are as in :func:`export`.
 
     >>> data = share(gpuarray.arange(3, dtype="f4"))
     >>> mask = share(gpuarray.to_gpu(np.array([0b101], np.uint8)))
@@ -387,10 +343,9 @@ def export_column(data: GPUArray, mask: GPUArray | None = None, copy: bool | Non
 def open_column(
     column: Column | dict[str, Any] | str | bytes, device: int | None = None
 ) -> OpenedColumn:
-    """Opens a column of another process: what :func:`export_column` returned as ``column``, its
-    parts, or their JSON.
+    """Opens ``column``, the result of :func:`export_column`, its parts, or their JSON.
 
-    It is a copy if ``device`` is given and not the column's. Raises ``InvalidArgument`` as
+    It is copied to ``device`` if that is given and not the column's. Raises ``InvalidArgument`` as
     :func:`open` does.
 
     >>> with export_column(share(gpuarray.arange(3, dtype="f4"))) as column:
@@ -411,13 +366,13 @@ def open_column(
 # -- pickles -------------------------------------------------------------------------------------
 
 
-# What the pickle of a descriptor is made of: a name, a text, a call. Other operations could set
-# what has been checked, or build objects that take forever to look at.
+# The operations of a descriptor's pickle: a name, a text, a call. Others could set parts after the
+# checks, or build objects that take forever to read.
 _OPERATIONS = """
     PROTO FRAME GLOBAL STACK_GLOBAL UNICODE BINUNICODE SHORT_BINUNICODE MARK TUPLE TUPLE1 REDUCE PUT
     BINPUT MEMOIZE STOP
 """
-# The memory of an unpickler grows with the largest number that it is told to keep an object under.
+# The memory of an unpickler grows with the largest number that an object is stored under.
 _MOST_KEPT = 100
 
 
@@ -434,14 +389,13 @@ class _Unpickler(pickle.Unpickler):
     """Reads descriptors, and refuses to look up anything else."""
 
     def find_class(self, module: str, name: str) -> Any:
-        if (module, name) == (_restore.__module__, _restore.__name__):
-            return _restore
+        if (module, name) == (_descriptor.__name__, "_restore"):
+            return _descriptor._restore
         raise pickle.UnpicklingError(f"the pickle needs {module}.{name}; it is no descriptor")
 
 
 def loads(data: bytes) -> Descriptor:
-    """Returns the descriptor in the pickle ``data``, without running anything that the pickle asks
-    for.
+    """Returns the descriptor in the pickle ``data``, without running anything else in it.
 
     >>> import pickle
     >>> with empty(4).ipc_handle() as descriptor:
@@ -450,7 +404,7 @@ def loads(data: bytes) -> Descriptor:
     """
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise _arguments.wrong_type("data", data, "bytes are needed")
-    # A copy, for what is checked is what is read.
+    # A copy, which nobody changes after the check.
     data = bytes(data)
     try:
         _check_operations(data)
@@ -460,7 +414,7 @@ def loads(data: bytes) -> Descriptor:
     except (MemoryError, OverflowError, RecursionError) as error:
         raise ValueError(f"the pickle is damaged: {type(error).__name__}") from None
     except Exception as error:
-        # Whatever a damaged pickle ends in: UnpicklingError, EOFError, KeyError and others.
+        # A damaged pickle raises UnpicklingError, EOFError, KeyError and others.
         raise ValueError(f"the pickle is damaged: {error}") from None
     if not isinstance(result, Descriptor):
         raise ValueError(f"the pickle has an object of type {type(result).__name__}, no descriptor")

@@ -2,7 +2,7 @@
 
 With that variable set, or after ``numba.cuda.set_memory_manager(pygpu.numba.MemoryManager)``, numba
 takes device, page-locked and managed memory from this package: an External Memory Manager plugin.
-It needs the CUDA backend; importing this module needs no numba.
+It needs the CUDA backend; importing this module does not need numba.
 """
 
 from __future__ import annotations
@@ -22,29 +22,19 @@ _BYTE = np.dtype(np.uint8)
 
 
 def _addresses(numba_driver: Any) -> tuple[Callable[[int], Any], Callable[[int], Any]]:
-    """Returns what makes numba's values of addresses in device and host memory, for NVIDIA's
-    bindings or for ctypes.
-    """
+    """Returns the constructors of numba's device and host addresses, for its kind of bindings."""
     if getattr(numba_driver, "USE_NV_BINDING", True):
         return numba_driver.binding.CUdeviceptr, int
     return numba_driver.drvapi.cu_device_ptr, ctypes.c_void_p
 
 
-def _free(memory: Any) -> None:
-    """Frees an allocation, as numba's list of pending deallocations calls it."""
-    memory.free()
-
-
 def _define() -> type[Any]:
-    """Defines the plugin over numba's classes."""
     cuda = importlib.import_module("numba.cuda")
     numba_driver = importlib.import_module("numba.cuda.cudadrv.driver")
     device_address, host_address = _addresses(numba_driver)
 
     class MemoryManager(cuda.GetIpcHandleMixin, cuda.HostOnlyCUDAMemoryManager):  # type: ignore[misc, name-defined]
-        """Takes numba's memory from this package. Every stream and other processes can use device
-        memory at once; it is freed as numba frees its own.
-        """
+        """Takes numba's memory from this package; it is freed as numba frees its own."""
 
         interface_version = 1
 
@@ -80,7 +70,7 @@ def _define() -> type[Any]:
 
             def finalize() -> None:
                 allocations.pop(key, None)
-                deallocations.add_item(_free, memory, size)
+                deallocations.add_item(type(memory).free, memory, size)
 
             return finalize
 
@@ -127,7 +117,7 @@ def _define() -> type[Any]:
 
             def finalize() -> None:
                 allocations.pop(pointer, None)
-                # At once: the same memory can be page-locked again.
+                # Immediately: the same memory can be page-locked again.
                 registered.base.unregister()
 
             context, address = weakref.proxy(self.context), host_address(pointer)

@@ -1,7 +1,7 @@
 """Reductions of a program's expressions, with the names of ``pycuda.reduction``.
 
-Arrays may have any strides. Elements are combined in an order that depends on their number alone,
-which is not that of the elements: the expression has to be commutative and associative."""
+Arrays may have any strides. Elements are combined in an order that depends only on their number,
+and is not theirs: the expression must be commutative and associative."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from ._lazy import exports as _exports
 
 if TYPE_CHECKING:
     from ._kernels.c_types import dtype_to_ctype as dtype_to_ctype
-    from ._kernels.reduction_functions import *  # noqa: F403
     from ._kernels.reduction_kernel import *  # noqa: F403
     from .tools import context_dependent_memoize as context_dependent_memoize
 else:
@@ -19,12 +18,11 @@ else:
         __name__,
         {
             "._kernels.c_types": "dtype_to_ctype",
-            "._kernels.reduction_functions": """
-                get_all_kernel get_any_kernel get_dot_kernel get_minmax_kernel get_minmax_neutral
+            "._kernels.reduction_kernel": """
+                ReductionKernel get_all_kernel get_any_kernel get_dot_kernel get_minmax_kernel
+                get_minmax_neutral get_reduction_kernel_and_types get_reduction_module
                 get_subset_dot_kernel get_subset_minmax_kernel get_subset_sum_kernel
                 get_sum_kernel""",
-            "._kernels.reduction_kernel": """
-                ReductionKernel get_reduction_kernel_and_types get_reduction_module""",
             ".tools": "context_dependent_memoize",
         },
     )

@@ -38,7 +38,7 @@ else:
 
 
 def get_default_device(default: int = 0) -> driver.Device:
-    """Returns the device that ``CUDA_DEVICE`` names by number; ``default`` where it is not set.
+    """Returns the device with the number in ``CUDA_DEVICE``, by default ``default``.
 
     >>> isinstance(get_default_device(), driver.Device)
     True
@@ -48,9 +48,9 @@ def get_default_device(default: int = 0) -> driver.Device:
 
 
 def make_default_context(ctx_maker: Callable[[driver.Device], Any] | None = None) -> Any:
-    """Makes a context, by ``ctx_maker`` or ``Device.make_context``, on the device that
-    ``CUDA_DEVICE`` names, else on the first that allows it. Raises ``RuntimeError`` if there is no
-    device.
+    """Makes a context, by ``ctx_maker`` or ``Device.make_context``, on a device.
+
+    It is ``CUDA_DEVICE``, else the first that allows it. Raises ``RuntimeError`` without a device.
 
     >>> context = make_default_context()
     >>> context.pop()
@@ -74,8 +74,7 @@ def _round_up(value: int, multiple: int) -> int:
 
 
 class DeviceData:
-    """What occupancy and aligned layouts are calculated from, as PyCUDA has it, of the device
-    ``dev``, by default that of the current context.
+    """The numbers for occupancy and aligned layouts, as in PyCUDA, of ``dev``, or the current one.
 
     >>> data = DeviceData()
     >>> data.align(10), data.align_dtype(10, 4), data.align_words(8), data.coalesce(10)
@@ -100,23 +99,19 @@ class DeviceData:
         self.register_allocation_unit = "warp" if modern else "block"
 
     def align(self, bytes: int, word_size: int = 4) -> int:
-        """Returns a number of ``bytes``, rounded up to a multiple that a half warp reads at once,
-        by words of ``word_size`` bytes: 4, 8 or 16.
-        """
+        """Returns ``bytes``, rounded up to half warps' reads, by words of ``word_size`` bytes."""
         return _round_up(bytes, self.align_bytes(word_size))
 
     def align_dtype(self, elements: int, dtype_size: int) -> int:
-        """Returns a number of ``elements`` of ``dtype_size`` bytes, 4, 8 or 16, rounded up to a
-        multiple that a half warp reads at once.
-        """
+        """Returns ``elements`` of ``dtype_size`` bytes, rounded up to half warps' reads."""
         return _round_up(elements, self.align_words(dtype_size))
 
     def align_words(self, word_size: int) -> int:
-        """Returns how many words of ``word_size`` bytes, 4, 8 or 16, a half warp reads at once."""
+        """Returns how many words of ``word_size`` bytes, 4, 8 or 16, a half warp reads."""
         return self.align_bytes(word_size) // word_size
 
     def align_bytes(self, word_size: int = 4) -> int:
-        """Returns the bytes that a half warp reads at once, by words of ``word_size``: 4, 8, 16."""
+        """Returns the bytes that a half warp reads, by words of ``word_size``: 4, 8, 16."""
         if word_size == 4:
             return 64
         if word_size in (8, 16):
@@ -137,11 +132,9 @@ class DeviceData:
 
 
 class OccupancyRecord:
-    """How many blocks of a kernel a multiprocessor runs at once, by PyCUDA's rule, and what limits
-    it.
+    """The blocks of a kernel that a multiprocessor of ``devdata`` runs, by PyCUDA's rule.
 
-    The device is ``devdata``; a block has ``threads`` and ``shared_mem`` bytes, a thread
-    ``registers``.
+    A block has ``threads`` and ``shared_mem`` bytes, a thread ``registers``.
 
     >>> 0 < OccupancyRecord(DeviceData(), 128).occupancy <= 1
     True
@@ -176,12 +169,11 @@ class OccupancyRecord:
 
 
 context_dependent_memoized_functions: list[Callable[..., Any]] = []
-"""The functions whose results :func:`clear_context_caches` forgets."""
+"""The functions with results for :func:`clear_context_caches`."""
 
 
 def context_dependent_memoize(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Remembers the results of ``func`` for each context and each set of arguments, which can be
-    hashed.
+    """Remembers the results of ``func`` for each context and hashable arguments.
 
     >>> @context_dependent_memoize
     ... def square(x):
@@ -209,7 +201,7 @@ def context_dependent_memoize(func: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def clear_context_caches() -> None:
-    """Forgets what functions made by :func:`context_dependent_memoize` remember.
+    """Forgets the results of functions made by :func:`context_dependent_memoize`.
 
     >>> clear_context_caches()
     """
@@ -220,7 +212,7 @@ def clear_context_caches() -> None:
 def init_cuda_context_fixture() -> Any:
     """The body of a pytest fixture: yields a context that is current while a test runs.
 
-    Raises ``RuntimeError`` if there is no device.
+    Raises ``RuntimeError`` without a device.
 
     >>> import pytest
     >>> @pytest.fixture

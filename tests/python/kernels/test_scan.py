@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from processes import run_python
 
 from pygpu import checking, driver, gpuarray, tools
-from pygpu._kernels.scan_source import PART
+from pygpu._kernels.scan_kernel import PART
 from pygpu.scan import ExclusiveScanKernel, InclusiveScanKernel
 
 

@@ -88,8 +88,9 @@ def _stub():
                 is_none = isinstance(returned, ast.Constant) and returned.value is None
                 found[prefix + node.name] = is_none
             elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
-                # A method that is declared as an alias of another one.
-                found[prefix + node.targets[0].id] = found.get(prefix + node.value.id, False)
+                # Functions that are declared as aliases of another one.
+                same = found.get(prefix + node.value.id, False)
+                found.update((prefix + it.id, same) for it in node.targets)
             elif isinstance(node, ast.AnnAssign) and isinstance(node.annotation, ast.Name):
                 # A function that is declared as an instance of a callable class.
                 call = f"{node.annotation.id}.__call__"
@@ -227,6 +228,13 @@ def _elsewhere(value, text):
     return names
 
 
+def _is_of_shown_family(function):
+    """Whether the module has an example of all its functions."""
+    home = inspect.unwrap(function) if inspect.isroutine(function) else function
+    module = sys.modules.get(getattr(home, "__module__", None) or "")
+    return ">>> " in sections(inspect.getdoc(module) or "").get("Examples", "")
+
+
 def _of_parameters(text, expected, elsewhere=frozenset()):
     listed = entries(text.get("Parameters", ""))
     names = [name for group, _ in listed for name in group]
@@ -248,7 +256,7 @@ def lacking_of_function(function, shown, never=()):
     if not text.strip():
         return ["a docstring"]
     parts = sections(text)
-    # numpy's page documents the arguments; test_as_numpy.py compares their names.
+    # numpy's page documents the arguments and has examples; test_as_numpy.py compares the names.
     is_numpys = re.search(r"as\s+(:func:`numpy\.\w|numpy's method)", text)
     elsewhere = _elsewhere(function, text)
     expected = [] if is_numpys else _parameters(function) or []
@@ -264,6 +272,7 @@ def lacking_of_function(function, shown, never=()):
     bare = without_text(text)
     if bare:
         lacks.append(f"a text for {bare}")
+    shown = shown or is_numpys or _is_of_shown_family(function)
     if not shown and ">>> " not in parts.get("Examples", parts[""]):
         lacks.append("Examples")
     return lacks

@@ -1,6 +1,6 @@
 """The examples in the Python package's documentation run, and print the documented output.
 
-They find `np`, `gpuarray` and `driver` imported, and a context created, as by `pygpu.autoinit`.
+They find `np` and modules of pygpu imported, and a context created, as by `pygpu.autoinit`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tables import each_row
 
 import PybindGPU
 import pygpu
-from pygpu import driver, gpuarray
+from pygpu import compiler, cuda, driver, gpuarray
 
 # Modules whose import has side effects, or requires packages that are not installed.
 NOT_IMPORTED = {"__main__", "autoprimaryctx", "debug", "gl", "gl.autoinit", "_as_pycuda"}
@@ -27,7 +27,7 @@ if importlib.util.find_spec("distributed") is None:
     NOT_IMPORTED.add("dask")
 
 # The names that every example finds, in addition to its module's names.
-IMPORTED = {"driver": driver, "gpuarray": gpuarray, "np": np}
+IMPORTED = {"compiler": compiler, "cuda": cuda, "driver": driver, "gpuarray": gpuarray, "np": np}
 
 
 def examples():

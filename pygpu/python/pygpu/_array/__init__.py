@@ -1,1 +1,1 @@
-"""The functions of ``gpuarray`` and ``curandom``, and what they add to the class of arrays."""
+"""The functions of ``gpuarray`` and ``curandom``, and methods of the class of arrays."""

@@ -19,15 +19,8 @@ from .._core import GPUArray
 from .axes import along_axis
 from .creation import to_gpu
 
-__all__ = [
-    "compress",
-    "flatnonzero",
-    "multi_put",
-    "multi_take",
-    "multi_take_put",
-    "nonzero",
-    "take",
-]
+__all__ = ["compress", "flatnonzero", "multi_put", "multi_take", "multi_take_put", "nonzero"]
+__all__ += ["take"]
 
 _ALL = slice(None)
 
@@ -40,23 +33,19 @@ class _Named(NamedTuple):
 
 
 class _Elements(NamedTuple):
-    """What an index names: elements of ``view`` along its first axis, named by ``indices``."""
+    """The elements of ``view``, along its first axis, that an index selects by ``indices``."""
 
     view: GPUArray
     merged: GPUArray
     order: tuple[int, ...]
     indices: GPUArray
-    # The axes of the result in the order of those of ``take``.
+    # The axes of the result, numbered as in the result of ``take``.
     axes: tuple[int, ...]
     shape: tuple[int, ...]
 
 
-def _is_mask(item: Any) -> bool:
-    return item.dtype == np.bool_
-
-
 def _item(item: Any) -> Any:
-    """One member of an index: a list becomes an array, and a whole number an int."""
+    """Returns one member of an index; a list becomes an array, and a whole number an int."""
     if isinstance(item, list):
         array = np.asarray(item)
         return array if array.size else array.astype(np.intp)
@@ -67,27 +56,28 @@ def _item(item: Any) -> Any:
     if isinstance(item, np.ndarray | GPUArray):
         if item.ndim > 0:
             return item
-        return bool(item) if _is_mask(item) else _checked(item, 0).__index__()
+        return bool(item) if item.dtype == np.bool_ else _checked(item, 0).__index__()
     return item.__index__() if hasattr(item, "__index__") else item
 
 
 def _consumed(item: Any) -> int:
-    """How many axes of the array a member of an index is about."""
+    """Returns how many axes of the array a member of an index uses."""
     if item is None or isinstance(item, bool):
         return 0
-    if isinstance(item, GPUArray | np.ndarray) and _is_mask(item):
+    if isinstance(item, GPUArray | np.ndarray) and item.dtype == np.bool_:
         return item.ndim
     return 1
 
 
 def _expanded(items: list[Any], ndim: int) -> list[Any]:
-    """The items with the axes that an ellipsis stands for, or that follow. It parts the items
-    beside it even if it stands for no axis."""
+    """Returns the items with the axes that an ellipsis stands for, or that follow.
+
+    An ellipsis separates the advanced indices around it even if it stands for no axis.
+    """
     used = sum(_consumed(item) for item in items if item is not Ellipsis)
     if used > ndim:
-        raise IndexError(
-            f"too many indices: the array has {ndim} axes, and the index is about {used}"
-        )
+        message = f"the array has {ndim} axes, and the index is about {used}"
+        raise IndexError(f"too many indices: {message}")
     ellipses = [k for k, item in enumerate(items) if item is Ellipsis]
     if len(ellipses) > 1:
         raise IndexError("an index can have one ellipsis ('...') only")
@@ -97,7 +87,6 @@ def _expanded(items: list[Any], ndim: int) -> list[Any]:
 
 
 def _true_elements(mask: Any, shape: tuple[int, ...]) -> Any:
-    """The indices of the true elements, in C order."""
     for axis, (extent, own) in enumerate(zip(shape, mask.shape, strict=True)):
         if extent != own:
             raise IndexError(
@@ -110,11 +99,10 @@ def _true_elements(mask: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _checked(indices: Any, extent: int) -> Any:
-    """The indices, which have to be whole numbers, and inside the axis if they are numpy's."""
+    """Returns the indices, which must be whole numbers, and in bounds if they are numpy's."""
     if indices.dtype.kind not in "iu":
-        raise IndexError(
-            f"arrays used as indices must be of integer (or boolean) type, not {indices.dtype}"
-        )
+        allowed = "integer (or boolean) type"
+        raise IndexError(f"arrays used as indices must be of {allowed}, not {indices.dtype}")
     if isinstance(indices, np.ndarray) and indices.ndim and indices.size:
         for bound in (int(indices.min()), int(indices.max())):
             if not -extent <= bound < extent:
@@ -123,31 +111,33 @@ def _checked(indices: Any, extent: int) -> Any:
 
 
 def _plain(a: GPUArray) -> GPUArray:
-    """The array without what a subclass makes of views: pygpu.cuda's copy where these do not."""
+    """Returns an array of the plain class: views of pygpu.cuda's arrays can be copies."""
     return a if type(a) is GPUArray else GPUArray.view(a)
 
 
 def _parts(a: GPUArray, index: Any) -> tuple[GPUArray, list[_Named], int | None]:
-    """The view without what arrays name, what they name, and the axis of the result where the axes
-    of the arrays go: None where they come first since they do not lie beside one another."""
+    """Returns a view by the basic indices, the advanced indices, and their axis in the result.
+
+    The axis is None if it is the first because the advanced indices are not adjacent.
+    """
     items = [_item(item) for item in (index if isinstance(index, tuple) else (index,))]
     basic: list[Any] = []
     named: list[_Named] = []
     axis = consumed = 0
     groups: list[int] = []  # the axes of the result before each run of advanced members
-    beside = False
+    adjacent = False
     for item in _expanded(items, a.ndim):
         if item is Ellipsis:
-            beside = False
+            adjacent = False
             continue
         if item is None or isinstance(item, slice):
             basic.append(item)
             axis, consumed = axis + 1, consumed + (item is not None)
-            beside = False
+            adjacent = False
             continue
-        if not beside:
+        if not adjacent:
             groups.append(axis - sum(len(it.axes) for it in named))
-            beside = True
+            adjacent = True
         if isinstance(item, bool):
             basic.append(None)
             named.append(_Named((axis,), np.zeros(int(item), np.intp)))
@@ -155,7 +145,7 @@ def _parts(a: GPUArray, index: Any) -> tuple[GPUArray, list[_Named], int | None]
         elif not isinstance(item, GPUArray | np.ndarray):
             basic.append(item)
             consumed += 1
-        elif _is_mask(item):
+        elif item.dtype == np.bool_:
             axes = tuple(range(axis, axis + item.ndim))
             extents = a.shape[consumed : consumed + item.ndim]
             basic += [_ALL] * item.ndim
@@ -169,7 +159,7 @@ def _parts(a: GPUArray, index: Any) -> tuple[GPUArray, list[_Named], int | None]
 
 
 def _combined(named: list[_Named], extents: list[int]) -> GPUArray:
-    """The indices along all named axes as one axis; out of bounds where any is."""
+    """Returns the indices along all named axes as one axis; out of bounds where any is."""
     if len(named) == 1:
         indices = named[0].indices
         return to_gpu(indices) if isinstance(indices, np.ndarray) else indices
@@ -200,7 +190,6 @@ def _combined(named: list[_Named], extents: list[int]) -> GPUArray:
 
 
 def _elements(view: GPUArray, named: list[_Named], place: int | None) -> _Elements:
-    """Returns what :func:`_parts` has found, along one axis."""
     extents = [math.prod(view.shape[axis] for axis in it.axes) for it in named]
     indices = _combined(named, extents)
     front = tuple(axis for it in named for axis in it.axes)
@@ -211,13 +200,10 @@ def _elements(view: GPUArray, named: list[_Named], place: int | None) -> _Elemen
     if len(front) > 1:
         merged = turned.reshape((math.prod(extents), *turned.shape[len(front) :]))
     place = 0 if place is None else place
-    # The axes of `take` are those of the indices, then the rest.
-    many = indices.ndim
-    axes = (
-        *range(many, many + place),
-        *range(many),
-        *range(many + place, many + len(rest)),
-    )
+    # The result of `take` has the axes of the indices, then the rest.
+    many, last = indices.ndim, indices.ndim + len(rest)
+    place = many + (place or 0)
+    axes = (*range(many, place), *range(many), *range(place, last))
     shape = indices.shape + merged.shape[1:]
     return _Elements(view, merged, order, indices, axes, tuple(shape[axis] for axis in axes))
 
@@ -226,11 +212,11 @@ def get_elements(a: GPUArray, index: Any) -> GPUArray:
     """Returns ``a[index]`` for an index that has arrays in it: a new array."""
     a = _plain(a)
     mask = index[0] if isinstance(index, tuple) and len(index) == 1 else index
-    if isinstance(mask, GPUArray) and mask.ndim and mask.shape == a.shape and _is_mask(mask):
+    if isinstance(mask, GPUArray) and mask.ndim and mask.shape == a.shape and mask.dtype == bool:
         return _core.compress(a, mask)
     view, named, place = _parts(a, index)
     if not named:
-        # Arrays without axes count as numbers, but what they name is a copy as well.
+        # Arrays without axes count as numbers, but numpy copies the elements.
         return view.copy()
     found = _elements(view, named, place)
     taken = _core.take(found.merged, found.indices, axis=0)
@@ -238,14 +224,13 @@ def get_elements(a: GPUArray, index: Any) -> GPUArray:
 
 
 def _memory(a: GPUArray) -> tuple[int, int]:
-    """The addresses from the first to the last byte of an array."""
     reach = [(extent - 1) * stride for extent, stride in zip(a.shape, a.strides)]
     low, high = sum(min(it, 0) for it in reach), sum(max(it, 0) for it in reach)
     return a.ptr + low, a.ptr + high + a.itemsize
 
 
 def may_overlap(a: GPUArray, b: GPUArray) -> bool:
-    """Whether the memory between the ends of two arrays overlaps."""
+    """Returns True if the memory between the ends of two arrays overlaps."""
     if a.size == 0 or b.size == 0:
         return False
     (low, high), (start, end) = _memory(a), _memory(b)
@@ -253,31 +238,28 @@ def may_overlap(a: GPUArray, b: GPUArray) -> bool:
 
 
 def _apart(a: GPUArray, from_: GPUArray) -> GPUArray:
-    """The array ``from_``, or a copy of it where it may share memory with ``a``."""
+    """Returns ``from_``, or a copy of it if it may share memory with ``a``."""
     return from_.copy() if may_overlap(a, from_) else from_
 
 
 def _values(a: GPUArray, value: Any) -> GPUArray:
-    """The value that is assigned, as an array of the dtype of ``a``."""
+    """Returns the assigned value as an array of the dtype of ``a``."""
     if not isinstance(value, GPUArray):
         if np.ndim(value) == 0:
             one = _core.new_like(a, ())
             one[...] = value
             return one
-        # What the device cannot convert, numpy does.
+        # numpy converts dtypes that the device cannot.
         value = to_gpu(np.asarray(value, a.dtype if a.dtype.kind in "mMSUV" else None))
     value = _plain(value)
     return value if value.dtype == a.dtype else value.astype(a.dtype)
 
 
 def set_elements(a: GPUArray, index: Any, value: Any) -> None:
-    """Does ``a[index] = value`` for an index that has arrays in it.
-
-    Where an element is named more than once, one of its values is stored.
-    """
+    """Does ``a[index] = value`` for an index with arrays; a repeated index stores one value."""
     a = _plain(a)
     value = _values(a, value)
-    is_mask = isinstance(index, GPUArray) and _is_mask(index) and 0 < index.ndim <= a.ndim
+    is_mask = isinstance(index, GPUArray) and index.dtype == bool and 0 < index.ndim <= a.ndim
     if is_mask and value.ndim == 0 and index.shape == a.shape[: index.ndim]:
         mask = index.reshape(*index.shape, *(1,) * (a.ndim - index.ndim))
         _core.select(_apart(a, mask), value, a, False, a)
@@ -305,7 +287,7 @@ def set_elements(a: GPUArray, index: Any, value: Any) -> None:
     merged, view = found.merged, found.view
     _core.put(merged, _apart(a, found.indices), value, axis=0)
     if merged.ptr != view.transpose(found.order).ptr:
-        # The named axes do not lie in memory as one: what was stored into is a copy.
+        # The named axes are not one axis in memory: the values were stored into a copy.
         turned = view.transpose(found.order)
         turned[...] = merged.reshape(turned.shape)
 
@@ -313,20 +295,13 @@ def set_elements(a: GPUArray, index: Any, value: Any) -> None:
 def flatnonzero(a: GPUArray) -> GPUArray:
     """Returns the indices of the elements that are not zero, as :func:`numpy.flatnonzero`.
 
-    Waits for their number. If another thread writes ``a`` meanwhile, elements of the result may be
-    undefined.
-
-    >>> gpuarray.flatnonzero(gpuarray.to_gpu(np.array([[0, 3], [5, 0]]))).get()
-    array([1, 2])
+    Waits for their number. The result is undefined if another thread writes ``a`` meanwhile.
     """
     return _core.nonzero(gpu_array("a", a), np.int64)
 
 
 def nonzero(a: GPUArray) -> tuple[GPUArray, ...]:
-    """Returns the indices of the elements that are not zero, an array for each axis, as
-    :func:`numpy.nonzero`.
-
-    Waits for their number, as :func:`flatnonzero`.
+    """Returns the indices of nonzero elements, an array per axis, as :func:`numpy.nonzero`.
 
     >>> rows, columns = gpuarray.nonzero(gpuarray.to_gpu(np.array([[0, 3], [5, 0]])))
     >>> rows.get(), columns.get()
@@ -348,8 +323,7 @@ def compress(
 ) -> GPUArray:
     """Returns the elements along an axis at which a condition is true, as :func:`numpy.compress`.
 
-    Waits for their number. If another thread writes ``condition`` meanwhile, elements of the result
-    may be undefined.
+    Waits for their number, as :func:`flatnonzero`.
 
     >>> a = gpuarray.to_gpu(np.array([[1, 2], [3, 4], [5, 6]]))
     >>> gpuarray.compress([False, True], a, axis=0).get().tolist()
@@ -366,7 +340,7 @@ def compress(
                 f"condition has {condition.size} elements, some true ones beyond the axis, which "
                 f"has {extent}"
             )
-        if out is None and a.shape == condition.shape and _is_mask(condition):
+        if out is None and a.shape == condition.shape and condition.dtype == np.bool_:
             return _core.compress(a, condition)
         indices = flatnonzero(condition)
     else:
@@ -377,11 +351,10 @@ def compress(
 def take(
     a: GPUArray, indices: GPUArray, out: GPUArray | None = None, stream: Any = None
 ) -> GPUArray:
-    """Returns the elements that ``indices`` name in ``a`` read as along one axis, in the indices'
-    shape.
+    """Returns the elements of flattened ``a`` at ``indices``, in the shape of the indices.
 
-    A negative index counts from the end. One outside the array reads as zero, unlike numpy's, which
-    is an error. ``out`` receives the result, queued on ``stream``.
+    A negative index counts from the end. One outside the array reads as zero, while numpy's raises
+    an error. ``out`` receives the result, queued on ``stream``.
 
     >>> a = gpuarray.arange(4) * 10
     >>> gpuarray.take(a, gpuarray.arange(3, 0, -1)).get()
@@ -395,22 +368,19 @@ def _outputs(arrays: Any, out: Any, shape: Any, names: str = "out and arrays") -
         return [GPUArray(shape, a.dtype, a.allocator) for a in arrays]
     gpu_arrays("out", out)
     if len(out) != len(arrays):
-        raise ValueError(
-            f"{names} must have the same length; they have {len(out)} and {len(arrays)}"
-        )
+        lengths = f"they have {len(out)} and {len(arrays)}"
+        raise ValueError(f"{names} must have the same length; {lengths}")
     for one, a in zip(out, arrays):
         if one.dtype != a.dtype:
-            raise TypeError(
-                f"arrays and out must have the same dtype, not {a.dtype} and {one.dtype}"
-            )
+            message = f"not {a.dtype} and {one.dtype}"
+            raise TypeError(f"arrays and out must have the same dtype, {message}")
     return out
 
 
 def multi_take(
     arrays: Any, indices: GPUArray, out: Any = None, stream: Any = None
 ) -> list[GPUArray]:
-    """Returns the elements that ``indices`` name in each of the ``arrays``, as a list of arrays, or
-    in those of ``out``.
+    """Returns :func:`take` of each of the ``arrays``, as a list of arrays, or in ``out``.
 
     Other arguments are as in :func:`take`.
 
@@ -423,9 +393,8 @@ def multi_take(
     out = _outputs(arrays, out, indices.shape)
     for number, one in enumerate(out):
         if one.shape != indices.shape:
-            raise ValueError(
-                f"out[{number}] has shape {one.shape}; that of the indices is {indices.shape}"
-            )
+            wanted = f"that of the indices is {indices.shape}"
+            raise ValueError(f"out[{number}] has shape {one.shape}; {wanted}")
     for a, one in zip(arrays, out):
         take(a, indices, one, stream)
     return out
@@ -440,18 +409,14 @@ def _check_targets(out: list[GPUArray]) -> None:
 def _check_index_vectors(dest_indices: GPUArray, src_indices: GPUArray) -> None:
     gpu_array("dest_indices", dest_indices)
     gpu_array("src_indices", src_indices)
-    if src_indices.dtype != dest_indices.dtype:
-        raise TypeError(
-            "src_indices and dest_indices must have the same dtype, not "
-            f"{src_indices.dtype} and {dest_indices.dtype}"
-        )
-    if len(src_indices.shape) != 1:
-        raise ValueError(f"src_indices must be 1D; its shape is {src_indices.shape}")
-    if src_indices.shape != dest_indices.shape:
-        raise ValueError(
-            "src_indices and dest_indices must have the same shape, not "
-            f"{src_indices.shape} and {dest_indices.shape}"
-        )
+    for what in ("dtype", "shape"):
+        one, other = getattr(src_indices, what), getattr(dest_indices, what)
+        if what == "shape" and len(one) != 1:
+            raise ValueError(f"src_indices must be 1D; its shape is {one}")
+        if one != other:
+            raise (TypeError if what == "dtype" else ValueError)(
+                f"src_indices and dest_indices must have the same {what}, not {one} and {other}"
+            )
 
 
 def multi_take_put(
@@ -463,19 +428,18 @@ def multi_take_put(
     stream: Any = None,
     src_offsets: Any = None,
 ) -> list[GPUArray]:
-    """Stores elements that indices name in each of several arrays at indices of its output.
+    """Copies elements of each array, at source indices, to its output, at other indices.
 
-    Returns the list of outputs. In a new one the other elements are undefined.
+    Returns the list of outputs. The other elements of a new output are undefined.
 
     Parameters
     ----------
-    arrays : sequence of GPUArray. Where the elements come from.
+    arrays : sequence of GPUArray. The arrays to copy from.
     dest_indices, src_indices : GPUArray. Indices of outputs and of arrays, of one shape and dtype.
     dest_shape : tuple of int, optional. The shape of new outputs.
     out : sequence of GPUArray, optional. The outputs, of the dtypes of the arrays.
-    stream : Stream, optional. Where the work is queued.
-    src_offsets : sequence of int, optional. What is added to the source indices, a number for each
-        array.
+    stream : Stream, optional. The stream of the work.
+    src_offsets : sequence of int, optional. A number for each array, added to its source indices.
 
     Examples
     --------
@@ -493,10 +457,8 @@ def multi_take_put(
     elif not isinstance(src_offsets, Sequence | np.ndarray):
         raise wrong_type("src_offsets", src_offsets, "a sequence of whole numbers is needed")
     elif len(src_offsets) != len(arrays):
-        raise ValueError(
-            f"arrays and src_offsets must have the same length, not {len(arrays)} and "
-            f"{len(src_offsets)}"
-        )
+        lengths = f"{len(arrays)} and {len(src_offsets)}"
+        raise ValueError(f"arrays and src_offsets must have the same length, not {lengths}")
     _check_targets(out)
     offsets = [whole(f"src_offsets[{number}]", offset) for number, offset in enumerate(src_offsets)]
     # The sum of a narrow index and an offset may be wider.
@@ -510,8 +472,7 @@ def multi_take_put(
 def multi_put(
     arrays: Any, dest_indices: GPUArray, dest_shape: Any = None, out: Any = None, stream: Any = None
 ) -> list[GPUArray]:
-    """Stores the first elements of each of the ``arrays``, as many as ``dest_indices`` has along
-    its one axis, there in its output.
+    """Copies the first elements of each of the ``arrays`` to ``dest_indices`` of its output.
 
     Other arguments are as in :func:`multi_take_put`.
 

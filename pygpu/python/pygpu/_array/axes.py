@@ -10,22 +10,16 @@ from .. import _core
 from .._arguments import gpu_array
 from .._core import GPUArray, Reduction
 
-# numpy has them in another place before version 2.
-try:
+try:  # numpy 2
     from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple  # noqa: F401
 except ImportError:  # pragma: no cover
-    from numpy.core.numeric import (  # type: ignore[no-redef]
-        normalize_axis_index,
-    )
+    from numpy.core.numeric import normalize_axis_index  # type: ignore[no-redef]
 
 __all__ = ["argmax", "argmin", "argsort", "cumprod", "cumsum", "sort"]
 
 
 def along_axis(a: GPUArray, axis: Any) -> tuple[GPUArray, int]:
-    """Returns the elements, and the number of one of their axes.
-
-    Without an axis the elements are read as along one, and so is an array without axes.
-    """
+    """Returns the elements, flattened if axis is None or there are no axes, and the axis."""
     if axis is None:
         return GPUArray.ravel(gpu_array("a", a)), 0
     flat = GPUArray.ravel(a) if gpu_array("a", a).ndim == 0 else a
@@ -67,18 +61,14 @@ def cumprod(
     stream: Any = None,
     allocator: Any = None,
 ) -> GPUArray:
-    """Returns the running products along an axis, as :func:`numpy.cumprod`.
-
-    >>> gpuarray.cumprod(gpuarray.arange(1, 5)).get()
-    array([ 1,  2,  6, 24])
-    """
+    """Returns the running products along an axis, as :func:`numpy.cumprod`."""
     return _running(Reduction.Product, a, axis, dtype, out, stream, allocator)
 
 
 def _first(
     a: GPUArray, reduction: Reduction, axis: int | None, out: Any, keepdims: bool
 ) -> GPUArray:
-    """Returns the least index of an element that the reduction returns."""
+    """Returns the first index of the element that the reduction returns."""
     ndim = gpu_array("a", a).ndim
     a, axis = along_axis(a, axis)
     length = a.shape[axis]
@@ -98,32 +88,16 @@ def _first(
 
 
 def argmin(
-    a: GPUArray,
-    axis: int | None = None,
-    out: GPUArray | None = None,
-    *,
-    keepdims: bool = False,
+    a: GPUArray, axis: int | None = None, out: GPUArray | None = None, *, keepdims: bool = False
 ) -> GPUArray:
-    """Returns the index of the smallest element, as :func:`numpy.argmin`.
-
-    >>> gpuarray.argmin(gpuarray.to_gpu(np.array([[3, 1], [0, 2]])), axis=1).get()
-    array([1, 0])
-    """
+    """Returns the index of the smallest element, as :func:`numpy.argmin`."""
     return _first(a, Reduction.Minimum, axis, out, keepdims)
 
 
 def argmax(
-    a: GPUArray,
-    axis: int | None = None,
-    out: GPUArray | None = None,
-    *,
-    keepdims: bool = False,
+    a: GPUArray, axis: int | None = None, out: GPUArray | None = None, *, keepdims: bool = False
 ) -> GPUArray:
-    """Returns the index of the largest element, as :func:`numpy.argmax`.
-
-    >>> gpuarray.argmax(gpuarray.arange(6).reshape(2, 3)).get()
-    array(5)
-    """
+    """Returns the index of the largest element, as :func:`numpy.argmax`."""
     return _first(a, Reduction.Maximum, axis, out, keepdims)
 
 
@@ -137,9 +111,5 @@ def sort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUArra
 
 
 def argsort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUArray:
-    """Returns the indices that sort the elements, as :func:`numpy.argsort`.
-
-    >>> gpuarray.argsort(gpuarray.to_gpu(np.array([3.0, 1.0, 2.0]))).get()
-    array([1, 2, 0])
-    """
+    """Returns the indices that sort the elements, as :func:`numpy.argsort`."""
     return _core.sorted(a, axis, kind, True)

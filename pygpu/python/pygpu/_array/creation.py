@@ -1,7 +1,7 @@
 """New arrays: from numpy's, of one value, of evenly spaced numbers.
 
 An ``allocator`` takes a number of bytes and returns memory, for the array and for the results of
-its operations. Every function here raises ``MemoryError`` if the device has not enough free memory.
+its operations. Every function here raises ``MemoryError`` without enough free device memory.
 """
 
 from __future__ import annotations
@@ -16,49 +16,31 @@ from .._arguments import extents, gpu_array, whole
 from .._core import GPUArray
 from .shapes import diagonal
 
-__all__ = [
-    "arange",
-    "empty",
-    "empty_like",
-    "eye",
-    "full",
-    "full_like",
-    "identity",
-    "linspace",
-    "ones",
-    "ones_like",
-    "to_gpu",
-    "to_gpu_async",
-    "zeros",
-    "zeros_like",
-]
+__all__ = ["arange", "empty", "empty_like", "eye", "full", "full_like", "identity", "linspace"]
+__all__ += ["ones", "ones_like", "to_gpu", "to_gpu_async", "zeros", "zeros_like"]
 
 
 def to_gpu(ary: Any, allocator: Any = None) -> GPUArray:
-    """Copies the numpy array ``ary`` to the device; its axes keep their order in memory.
+    """Copies the numpy array ``ary`` to the device, in memory of ``allocator``.
 
-    It may be changed when the call returns. ``allocator`` takes a number of bytes and returns
-    memory.
+    Its axes keep their order in memory. It may be changed when the call returns.
 
     >>> gpuarray.to_gpu(np.array([1, 2])).get()
     array([1, 2])
     """
-    if not isinstance(ary, np.ndarray):
-        ary = _as_numpy(ary)
-    return _core.to_gpu(ary, allocator)
+    return _core.to_gpu(_as_numpy(ary), allocator)
 
 
 def _as_numpy(value: Any) -> Any:
-    """Lists and numbers as an array of numpy's; anything else as it is, to be refused."""
-    is_listed = isinstance(value, list | tuple | bool | int | float | complex | np.generic)
-    return np.asarray(value) if is_listed else value
+    if isinstance(value, list | tuple | bool | int | float | complex | np.generic):
+        return np.asarray(value)
+    return value  # an array, or refused later
 
 
 def to_gpu_async(ary: Any, allocator: Any = None, stream: Any = None) -> GPUArray:
-    """Copies the numpy array ``ary`` to the device as :func:`to_gpu` does, queued on ``stream``, in
-    memory of ``allocator``.
+    """Copies ``ary`` like :func:`to_gpu`, queued on ``stream``, in memory of ``allocator``.
 
-    A page-locked array must not be changed before the stream has done the copy.
+    A page-locked array must not be changed before the copy has run.
 
     >>> stream = driver.Stream()
     >>> a = gpuarray.to_gpu_async(np.array([1, 2]), stream=stream)
@@ -81,36 +63,26 @@ def full(
     array([7, 7, 7])
     """
     if dtype is None:
-        dtype = (
-            fill_value.dtype if isinstance(fill_value, GPUArray) else np.asarray(fill_value).dtype
-        )
+        dtype = getattr(fill_value, "dtype", None) or np.asarray(fill_value).dtype
     return _core.full(shape, dtype, _converted(fill_value, dtype), allocator, order)
 
 
 def _converted(value: Any, dtype: Any) -> Any:
-    """Returns the value as numpy's functions convert it, which wrap and cut off."""
+    """Returns the value converted as by numpy's functions, which wrap and truncate."""
     return value if isinstance(value, GPUArray) else np.full(np.shape(value), value, dtype)
 
 
 def zeros(
     shape: Any, dtype: Any = np.float64, allocator: Any = None, order: str | None = "C"
 ) -> GPUArray:
-    """Returns a new array of zeros, as :func:`numpy.zeros`.
-
-    >>> gpuarray.zeros(2).get()
-    array([0., 0.])
-    """
+    """Returns a new array of zeros, as :func:`numpy.zeros`."""
     return _core.zeros(shape, dtype, allocator, order)
 
 
 def ones(
     shape: Any, dtype: Any = np.float64, allocator: Any = None, order: str | None = "C"
 ) -> GPUArray:
-    """Returns a new array of ones, as :func:`numpy.ones`.
-
-    >>> gpuarray.ones(2, int).get()
-    array([1, 1])
-    """
+    """Returns a new array of ones, as :func:`numpy.ones`."""
     dtype = np.dtype(dtype)
     return _core.full(shape, dtype, np.ones((), dtype), allocator, order)
 
@@ -118,13 +90,7 @@ def ones(
 def empty_like(
     other_ary: GPUArray, dtype: Any = None, order: str | None = "K", *, shape: Any = None
 ) -> GPUArray:
-    """Returns a new array like another, its elements undefined, as :func:`numpy.empty_like`.
-
-    Its allocator and its stream are the other's.
-
-    >>> gpuarray.empty_like(gpuarray.zeros((2, 3))).shape
-    (2, 3)
-    """
+    """Returns a new array like another, on its stream, as :func:`numpy.empty_like`."""
     gpu_array("other_ary", other_ary)
     if order == "A":
         flags = other_ary.flags
@@ -147,11 +113,7 @@ def empty_like(
 def zeros_like(
     other_ary: GPUArray, dtype: Any = None, order: str | None = "K", *, shape: Any = None
 ) -> GPUArray:
-    """Returns a new array of zeros like another, as :func:`numpy.zeros_like`.
-
-    >>> gpuarray.zeros_like(gpuarray.ones(2)).get()
-    array([0., 0.])
-    """
+    """Returns a new array of zeros like another, as :func:`numpy.zeros_like`."""
     result = empty_like(other_ary, dtype, order, shape=shape)
     return result.fill(np.zeros((), result.dtype))
 
@@ -159,11 +121,7 @@ def zeros_like(
 def ones_like(
     other_ary: GPUArray, dtype: Any = None, order: str | None = "K", *, shape: Any = None
 ) -> GPUArray:
-    """Returns a new array of ones like another, as :func:`numpy.ones_like`.
-
-    >>> gpuarray.ones_like(gpuarray.zeros(2)).get()
-    array([1., 1.])
-    """
+    """Returns a new array of ones like another, as :func:`numpy.ones_like`."""
     result = empty_like(other_ary, dtype, order, shape=shape)
     return result.fill(np.ones((), result.dtype))
 
@@ -176,43 +134,27 @@ def full_like(
     *,
     shape: Any = None,
 ) -> GPUArray:
-    """Returns a new array of one value like another, as :func:`numpy.full_like`.
-
-    >>> gpuarray.full_like(gpuarray.zeros(2), 7).get()
-    array([7., 7.])
-    """
+    """Returns a new array of one value like another, as :func:`numpy.full_like`."""
     result = empty_like(other_ary, dtype, order, shape=shape)
     return result.fill(_converted(fill_value, result.dtype))
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = np.float64) -> GPUArray:
-    """Returns a matrix with ones on a diagonal, as :func:`numpy.eye`.
-
-    >>> gpuarray.eye(2, dtype=int).get().tolist()
-    [[1, 0], [0, 1]]
-    """
+    """Returns a matrix with ones on a diagonal, as :func:`numpy.eye`."""
     result = zeros((whole("N", N), N if M is None else whole("M", M)), dtype)
     diagonal(result, k).fill(np.ones((), result.dtype))
     return result
 
 
 def identity(n: int, dtype: Any = np.float64) -> GPUArray:
-    """Returns a square matrix with ones on the diagonal, as :func:`numpy.identity`.
-
-    >>> gpuarray.identity(2, int).get().tolist()
-    [[1, 0], [0, 1]]
-    """
+    """Returns a square matrix with ones on the diagonal, as :func:`numpy.identity`."""
     return eye(n, dtype=dtype)
 
 
 def linspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None
 ) -> GPUArray:
-    """Returns evenly spaced numbers, as :func:`numpy.linspace`.
-
-    >>> gpuarray.linspace(0, 1, 5).get()
-    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
-    """
+    """Returns evenly spaced numbers, as :func:`numpy.linspace`."""
     for name, value in (("start", start), ("stop", stop)):
         if np.ndim(value):
             raise TypeError(f"{name} is an array of shape {np.shape(value)}; a number is needed")

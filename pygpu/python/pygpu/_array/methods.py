@@ -1,12 +1,11 @@
-"""What the package adds to the class ``GPUArray`` of the extension module.
+"""Methods and attributes that the package adds to the extension module's class ``GPUArray``.
 
 Some methods are functions of the package, which take the array first. They are on the class before
 any module has arrays; a function's module is imported when a program first asks for the method.
 
-In PyCUDA every attribute is a plain one. Programs that derive from ``GPUArray`` set some for their
-own ends: ``nbytes`` to the size of padded memory, ``base`` to what owns it. Nothing here computes
-with those, so instances of subclasses may have their own. ``shape``, ``dtype`` and ``strides`` say
-what the elements are, and cannot be set.
+In PyCUDA every attribute is a plain one, and programs that derive from ``GPUArray`` set some:
+``nbytes`` to the size of padded memory, ``base`` to the memory's owner. Nothing here reads those,
+so instances of subclasses may have their own. ``shape``, ``dtype`` and ``strides`` cannot be set.
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ _METHODS = {
     "__iter__": (".shapes", "iterate"),
     "argmax": (".axes", "argmax"),
     "argmin": (".axes", "argmin"),
+    "choose": (".as_numpy.numeric", "choose"),
     "clip": (".numerics", "clip"),
     "cumprod": (".axes", "cumprod"),
     "cumsum": (".axes", "cumsum"),
@@ -49,7 +49,7 @@ _METHODS = {
 
 
 class _Method:
-    """A method that its function replaces when it is first asked for."""
+    """A method that is replaced by its function at its first use."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -91,8 +91,7 @@ def _init_subclass(cls: type, **arguments: Any) -> None:
 
 
 def _device(array: GPUArray) -> Device:
-    """The device that the elements are on."""
-    # What makes devices is imported by the first program that asks.
+    # Most programs never ask for it, and need not import the module.
     return import_module(".._driver.device", __package__).Device(array._ordinal)
 
 

@@ -11,11 +11,13 @@ from .._arguments import gpu_array, has_fractions
 from .._core import GPUArray
 from .reductions import UNSET, fit_mask, mask_of, reduce_some, stored
 
+__all__ = ["mean", "std", "var"]
+
 _ufuncs = _core.universal_functions
 
 
 def _moment_dtypes(a: GPUArray, dtype: Any) -> tuple[np.dtype[Any], np.dtype[Any]]:
-    """What a mean is computed in, and the dtype of the result: numpy's."""
+    """Returns the dtypes of the computation and of the result of a mean, which are numpy's."""
     if dtype is not None:
         return np.dtype(dtype), np.dtype(dtype)
     if not has_fractions(a.dtype):
@@ -26,7 +28,6 @@ def _moment_dtypes(a: GPUArray, dtype: Any) -> tuple[np.dtype[Any], np.dtype[Any
 def _mean_where(
     a: GPUArray, mask: GPUArray, axis: Any, dtype: np.dtype[Any], keepdims: bool, allocator: Any
 ) -> tuple[GPUArray, GPUArray]:
-    """Returns the mean of the elements of a mask, and their number."""
     total = reduce_some(
         "sum", a, where=mask, axis=axis, dtype=dtype, keepdims=keepdims, allocator=allocator
     )
@@ -45,18 +46,8 @@ def mean(
     stream: Any = None,
     allocator: Any = None,
 ) -> GPUArray:
-    """Returns the mean of the elements, along axes or of all; NaN where there are none.
+    """Returns the mean, as :func:`numpy.mean`: in the dtype of `a` if it has fractions, or float64.
 
-    Parameters
-    ----------
-    a : GPUArray. The elements.
-    axis, dtype, out, keepdims, where : optional. As in numpy; see :func:`sum`. The dtype is that of
-        `a` if it has fractions, else float64.
-    stream, allocator : Stream and callable, optional. Where the work is queued, and where the
-        result's memory comes from.
-
-    Examples
-    --------
     >>> gpuarray.mean(gpuarray.arange(6).reshape(2, 3), axis=0).get()
     array([1.5, 2.5, 3.5])
     """
@@ -71,7 +62,7 @@ def mean(
     mask = _core.full((), np.bool_, True) if mask is None else mask
     result, count = _mean_where(a, mask, axis, compute, keepdims, allocator)
     if is_whole:
-        # What the processor makes of NaN, which devices convert in ways of their own.
+        # The processor's conversion of NaN; devices have their own.
         with np.errstate(invalid="ignore"):
             none: Any = np.array(np.nan).astype(dtype)[()]
         result = _core.select(count == 0, none, result, False)
@@ -90,22 +81,7 @@ def var(
     stream: Any = None,
     allocator: Any = None,
 ) -> GPUArray:
-    """Returns the variance of the elements, along axes or of all; real for complex numbers, too.
-
-    Parameters
-    ----------
-    a : GPUArray. The elements.
-    axis, dtype, out, keepdims, where : optional. As in numpy; see :func:`mean`.
-    ddof : number. What is taken from the number of elements before the sum of squares is divided by
-        it.
-    stream, allocator : Stream and callable, optional. Where the work is queued, and where the
-        result's memory comes from.
-
-    Examples
-    --------
-    >>> gpuarray.var(gpuarray.arange(4)).get()
-    array(1.25)
-    """
+    """Returns the variance, real also for complex numbers, as :func:`numpy.var`."""
     gpu_array("a", a)
     given = {"axis": axis, "dtype": dtype, "out": out, "ddof": ddof, "keepdims": keepdims}
     mask = mask_of(where)
@@ -137,19 +113,7 @@ def std(
     stream: Any = None,
     allocator: Any = None,
 ) -> GPUArray:
-    """Returns the standard deviation of the elements: the square root of the variance.
-
-    Other arguments are as in :func:`var`.
-
-    Parameters
-    ----------
-    a : GPUArray. The elements.
-
-    Examples
-    --------
-    >>> gpuarray.std(gpuarray.arange(0, 8, 4)).get()
-    array(2.)
-    """
+    """Returns the standard deviation, as :func:`numpy.std`."""
     given = {"axis": axis, "dtype": dtype, "ddof": ddof, "keepdims": keepdims}
     given |= {"stream": stream, "allocator": allocator}
     if mask_of(where) is None:

@@ -1,17 +1,18 @@
-"""What numpy's own functions do with GPUArrays.
+"""The dispatch of numpy's own functions that are called with GPUArrays.
 
 A function of numpy runs on the device if :mod:`pygpu.gpuarray` has it under the same name, or
-`GPUArray` a method; a universal function if the tables of functions have it. Those that need shape
-and dtype only answer. Every other one raises ``TypeError`` that names what to call. No function
-copies an array from the device by the way.
+`GPUArray` a method; a universal function if the tables of functions have it. Functions of the shape
+and dtype alone return numpy's result. All others raise a ``TypeError`` that names the function to
+call. No function copies an array from the device.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,29 +21,15 @@ from .._core import GPUArray
 from .as_numpy import DIFFERENT
 from .reductions import REDUCTIONS, UNSET, mask_of, reduce_some
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
 _OWN = frozenset(gpuarray.__all__)  # type: ignore[attr-defined]
-# They ask an array for its dtype only. numpy before 2 looks at the element of an array without
-# axes, so they get the dtype itself.
+# Functions of dtypes. numpy before 2 reads the element of an array without axes, so they get the
+# dtype itself.
 _OF_DTYPES = {np.can_cast, np.result_type}
-# They ask an array for its shape and dtype only.
-_WITHOUT_ELEMENTS = {
-    np.common_type,
-    np.iscomplexobj,
-    np.isrealobj,
-    np.ndim,
-    np.shape,
-    np.size,
-}
+# Functions of shape and dtype.
+_WITHOUT_ELEMENTS = {np.common_type, np.iscomplexobj, np.isrealobj, np.ndim, np.shape, np.size}
 
-# What stands for a function of numpy where nothing has its name.
-_INSTEAD = {
-    "array_repr": "repr(a)",
-    "array_str": "str(a)",
-    "put": "gpuarray.multi_put",
-}
+# The functions to call where nothing has numpy's name.
+_INSTEAD = {"array_repr": "repr(a)", "array_str": "str(a)", "put": "gpuarray.multi_put"}
 
 # Names of numpy's that are another of its functions.
 _ALIASES = {
@@ -57,7 +44,7 @@ _ALIASES = {
 
 
 def _counterpart(name: str) -> Callable[..., Any] | None:
-    """Returns what does the work of numpy's function on the device."""
+    """Returns the function that does the work of numpy's on the device."""
     if name in DIFFERENT:
         return getattr(import_module(f".as_numpy.{DIFFERENT[name]}", __package__), name)
     if name in _OWN:
@@ -87,7 +74,7 @@ _signature = functools.cache(inspect.signature)
 
 
 def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter] | None:
-    """Returns the parameters of a function by name; None where it does not state them."""
+    """Returns the parameters of a function by name; None if it does not declare them."""
     try:
         return _signature(function).parameters
     except (TypeError, ValueError):
@@ -125,7 +112,7 @@ def _call(name: str, func: Any, counterpart: Any, args: Any, kwargs: Any) -> Any
 
 
 def _stand_in(value: Any) -> Any:
-    """A numpy array of the same shape and dtype that has memory for one element only."""
+    """Returns a numpy array of the same shape and dtype, with memory for one element only."""
     if isinstance(value, GPUArray):
         return np.broadcast_to(np.zeros((), value.dtype), value.shape)
     if isinstance(value, tuple | list):
@@ -150,8 +137,7 @@ def _sum(
 def array_function(
     array: GPUArray, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """Runs numpy's functions that have a counterpart here on the device, and refuses all others
-    with a hint: what ``GPUArray.__array_function__`` does."""
+    """Is ``GPUArray.__array_function__``: calls the counterpart of numpy's function, if any."""
     if not all(issubclass(kind, GPUArray | np.ndarray) for kind in types):
         return NotImplemented
     if func in _OF_DTYPES:
@@ -178,7 +164,7 @@ def array_function(
 
 
 def _composed(name: str) -> Callable[..., Any] | None:
-    """Returns a universal function that is made of others."""
+    """Returns a function for one of numpy's universal functions that consists of several."""
     if name == "divmod":
         table = _core.universal_functions
         return lambda x, y: (table["floor_divide"](x, y), table["remainder"](x, y))
@@ -192,7 +178,7 @@ def _composed(name: str) -> Callable[..., Any] | None:
 
 
 def _inexact(x: GPUArray) -> GPUArray:
-    """Returns numbers with fractions, in numpy's dtype for a function that needs them."""
+    """Returns the numbers in numpy's dtype for a function that needs fractions."""
     dtype = np.result_type(x.dtype, np.float16)
     return x if x.dtype == dtype else x.astype(dtype)
 
@@ -236,7 +222,7 @@ def _apply(name: str, operands: Any, kwargs: dict[str, Any]) -> Any:
 
 
 def _cast(name: str, casting: Any, operands: Any, outputs: Any) -> Any:
-    """Calls a function whose result becomes an element of `out` by one of numpy's other rules."""
+    """Calls a function whose result is stored in `out` by another of numpy's casting rules."""
     result = _apply(name, operands, {})
     if outputs is None:
         return result
@@ -274,7 +260,7 @@ def _combine(name: str, method: str, a: Any, kwargs: dict[str, Any]) -> Any:
     return lambda: _core.reduce(reduction, a, axis=axis, keepdims=keeps, **given)
 
 
-# Values of numpy's keywords that say nothing.
+# Default values of numpy's keywords, which have no effect.
 _IGNORED = {"casting": "same_kind", "order": "K", "dtype": None, "subok": True, "where": True}
 
 
@@ -287,8 +273,7 @@ def _check_nothing_left(name: str, kwargs: dict[str, Any]) -> None:
 
 
 def array_ufunc(array: GPUArray, ufunc: Any, method: str, /, *inputs: Any, **kwargs: Any) -> Any:
-    """Runs numpy's universal functions and their methods, and the operators of numpy's scalars, on
-    the device: what ``GPUArray.__array_ufunc__`` does."""
+    """Is ``GPUArray.__array_ufunc__``, also for the operators of numpy's scalars."""
     name = ufunc.__name__
     for operand in (*inputs, *(kwargs.get("out") or ())):
         if hasattr(type(operand), "__array_ufunc__") and not isinstance(

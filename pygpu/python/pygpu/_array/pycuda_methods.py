@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 def _get_common_dtype(obj1: Any, obj2: Any) -> np.dtype[Any]:
-    """The dtype that a result of two arrays or numbers has on the device."""
     return get_common_dtype(obj1, obj2, has_double_support())
 
 
@@ -22,14 +21,13 @@ def _check(out: GPUArray, *others: GPUArray) -> None:
         if not array.flags.forc:
             raise RuntimeError("only contiguous arrays may be used as arguments to this operation")
         if array.shape not in ((), out.shape):
-            raise ValueError(
-                f"shape {array.shape} of an argument is not that of the result, {out.shape}"
-            )
+            wanted = f"that of the result, {out.shape}"
+            raise ValueError(f"shape {array.shape} of an argument is not {wanted}")
 
 
 def _run(factory: str, dtypes: tuple[Any, ...], operands: tuple[Any, ...], stream: Any) -> None:
     """Queues a kernel of :mod:`pygpu.elementwise`, whose last operand is the result."""
-    # Few programs call these methods; the others do not import the modules of kernels.
+    # Few programs call these methods; others need not import the kernel modules.
     from .. import elementwise
 
     out = operands[-1]

@@ -22,7 +22,7 @@ def _not_negative(name: str, value: Any, end: int = 1 << 64) -> int:
 
 
 def _expect(name: str, value: Any, dtype: Any, shape: tuple[int, ...]) -> GPUArray:
-    """Returns ``value`` if it is a GPUArray of this dtype and shape, as which it is described."""
+    """Returns ``value`` if it is a GPUArray of this dtype and shape."""
     wanted = f"a GPUArray of {np.dtype(dtype)} of shape {shape} is needed"
     if not isinstance(value, GPUArray):
         raise TypeError(f"{name} is of type {type(value).__name__}; {wanted}")
@@ -42,14 +42,14 @@ _STATE_TYPES = {
 
 
 class RandomNumberGenerator:
-    """What all generators have: states on the device, and fills of arrays.
+    """The base of all generators: states on the device, from which arrays are filled.
 
     A generator has ``block_count * generators_per_block`` states, the same number on every device.
     Element ``e`` of an array, in memory order, comes from state ``e % count``. So the same seeds
     make the same numbers on every backend, bit for bit. Uniform numbers are in (0, 1], as cuRAND's.
 
-    Work is queued on the array's own stream, or on ``stream``. An array without gaps is written in
-    place; another one is written through a copy. Another dtype is a ``NotImplementedError``.
+    Work is queued on ``stream``, by default the array's. An array with gaps is written through a
+    copy. A dtype that is not allowed raises ``NotImplementedError``.
     """
 
     _kind: ClassVar[str]
@@ -64,37 +64,28 @@ class RandomNumberGenerator:
 
     @_core.YieldingProperty
     def state_type(self) -> str:
-        """The name of cuRAND's structure for a state, which ``curand_kernel.h`` declares."""
+        """The name of the state's structure in ``curand_kernel.h``."""
         return _STATE_TYPES[self._kind]
 
     @_core.YieldingProperty
     def state(self) -> Any:
-        """The memory of the states, laid out as cuRAND's structure for the generator.
-
-        A kernel that includes ``curand_kernel.h`` may draw from them.
-        """
+        """The memory of the states, from which kernels with ``curand_kernel.h`` may draw."""
         return self._states.gpudata
 
     def _fill(
-        self,
-        data: Any,
-        distribution: str,
-        allowed: tuple[type, ...],
-        first: float = 0.0,
-        second: float = 0.0,
-        stream: Any = None,
+        self, data: Any, distribution: str, allowed: Any, *numbers: float, stream: Any = None
     ) -> None:
         gpu_array("data", data)
+        first, second = (*numbers, 0.0, 0.0)[:2]
         if data.dtype.type not in allowed:
             names = ", ".join(np.dtype(it).name for it in allowed)
             raise NotImplementedError(f"data is of dtype {data.dtype}; allowed are {names}")
         _core.random_fill(self._kind, self._states, data, distribution, first, second, stream)
 
     def fill_uniform(self, data: GPUArray, stream: Any = None) -> None:
-        """Sets the elements of ``data`` to uniform numbers in (0, 1], or to all values of an
-        integer alike.
+        """Fills ``data`` with uniform numbers in (0, 1], or with all values of an integer type.
 
-        It is of float32, float64, int32 or uint32, of a generator of 64 bits also of int64 or
+        The dtype is float32, float64, int32 or uint32; generators of 64 bits also fill int64 and
         uint64. The work is queued on ``stream``.
         """
         gpu_array("data", data)
@@ -104,28 +95,26 @@ class RandomNumberGenerator:
         self._fill(data, distribution, allowed, stream=stream)
 
     def fill_normal(self, data: GPUArray, stream: Any = None) -> None:
-        """Sets the elements of ``data``, of float32 or float64, to normal numbers of mean 0 and
-        standard deviation 1, on ``stream``.
-        """
+        """Fills ``data``, float32 or float64, with standard normal numbers, on ``stream``."""
         self._fill(data, "normal", (np.float32, np.float64), stream=stream)
 
     def fill_log_normal(
         self, data: GPUArray, mean: float, stddev: float, stream: Any = None
     ) -> None:
-        """Sets the elements of ``data``, of float32 or float64, to numbers whose logarithms are
-        normal, of mean ``mean`` and standard deviation ``stddev``, on ``stream``.
+        """Fills ``data``, float32 or float64, with exponentials of normal numbers, on ``stream``.
+
+        ``mean`` and ``stddev`` are those numbers' mean and standard deviation.
         """
         kinds = (np.float32, np.float64)
-        self._fill(data, "log_normal", kinds, float(mean), float(stddev), stream)
+        self._fill(data, "log_normal", kinds, float(mean), float(stddev), stream=stream)
 
     def fill_poisson(
         self, data: GPUArray, lambda_value: float | None = None, stream: Any = None
     ) -> None:
-        """Sets the elements of ``data`` to numbers of Poisson's distribution with the mean
-        ``lambda_value``, on ``stream``.
+        """Fills ``data``, uint32, with Poisson numbers of mean ``lambda_value``, on ``stream``.
 
-        It is of uint32. Without a mean, each element is the mean of the number that replaces it,
-        and the array may be of float32 or float64, too.
+        If the mean is omitted, each element is the mean of the number that replaces it; ``data``
+        can then also be float32 or float64.
         """
         if lambda_value is None:
             kinds = (np.float32, np.float64, np.uint32)
@@ -134,17 +123,13 @@ class RandomNumberGenerator:
             self._fill(data, "poisson", (np.uint32,), float(lambda_value), stream=stream)
 
     def gen_uniform(self, shape: Any, dtype: Any, stream: Any = None) -> GPUArray:
-        """Returns a new array of ``shape`` and ``dtype`` of uniform numbers; see
-        :meth:`fill_uniform` for ``stream``.
-        """
+        """Returns an array of ``shape`` and ``dtype`` by :meth:`fill_uniform` on ``stream``."""
         result = empty(shape, dtype)
         self.fill_uniform(result, stream)
         return result
 
     def gen_normal(self, shape: Any, dtype: Any, stream: Any = None) -> GPUArray:
-        """Returns a new array of ``shape`` and ``dtype`` of normal numbers; see :meth:`fill_normal`
-        for ``stream``.
-        """
+        """Returns an array of ``shape`` and ``dtype`` by :meth:`fill_normal` on ``stream``."""
         result = empty(shape, dtype)
         self.fill_normal(result, stream)
         return result
@@ -152,8 +137,9 @@ class RandomNumberGenerator:
     def gen_log_normal(
         self, shape: Any, dtype: Any, mean: float, stddev: float, stream: Any = None
     ) -> GPUArray:
-        """Returns a new array of ``shape`` and ``dtype`` of log-normal numbers; see
-        :meth:`fill_log_normal` for ``mean``, ``stddev`` and ``stream``.
+        """Returns a new array of ``shape`` and ``dtype``, filled by :meth:`fill_log_normal`.
+
+        ``mean``, ``stddev`` and ``stream`` are its arguments.
         """
         result = empty(shape, dtype)
         self.fill_log_normal(result, mean, stddev, stream)
@@ -162,8 +148,9 @@ class RandomNumberGenerator:
     def gen_poisson(
         self, shape: Any, dtype: Any, lambda_value: float, stream: Any = None
     ) -> GPUArray:
-        """Returns a new array of ``shape`` of Poisson's numbers, of the ``dtype`` uint32; see
-        :meth:`fill_poisson` for ``lambda_value`` and ``stream``.
+        """Returns a new array of ``shape`` and ``dtype``, filled by :meth:`fill_poisson`.
+
+        ``lambda_value`` and ``stream`` are its arguments.
         """
         result = empty(shape, dtype)
         self.fill_poisson(result, lambda_value, stream)
@@ -191,17 +178,14 @@ class RandomNumberGenerator:
 
     def call_skip_ahead(self, i: int, stream: Any = None) -> None:
         """Advances every state by ``i`` draws, of 32 bits, or of 64 for a generator of 64 bits.
-        PyCUDA advances those of the first block only.
 
-        The call waits for work that uses the states: they are advanced in the host's memory, by
-        copies on ``stream``.
+        PyCUDA advances only the states of the first block. The call waits for work that uses the
+        states: they are advanced in the host's memory, by copies on ``stream``.
         """
         self._skip("draws", i, stream)
 
     def call_skip_ahead_array(self, i: GPUArray, stream: Any = None) -> None:
-        """Advances each state by its own number of draws in ``i``; ``stream`` is as of
-        :meth:`call_skip_ahead`.
-        """
+        """Like :meth:`call_skip_ahead` on ``stream``, with a number for each state in ``i``."""
         self._skip_array("draws", i, stream)
 
 
@@ -238,15 +222,14 @@ class PseudoRandomNumberGenerator(RandomNumberGenerator):
         super().__init__(words)
 
     def call_skip_ahead_sequence(self, i: int, stream: Any = None) -> None:
-        """Advances every state by ``i`` sequences, of 2**67 draws (XORWOW) or 2**127 (MRG32k3a);
-        ``stream`` is as of :meth:`call_skip_ahead`.
+        """Like :meth:`call_skip_ahead` on ``stream``, by ``i`` sequences.
+
+        A sequence has 2**67 draws (XORWOW) or 2**127 (MRG32k3a).
         """
         self._skip("sequences", i, stream)
 
     def call_skip_ahead_sequence_array(self, i: GPUArray, stream: Any = None) -> None:
-        """Advances each state by its own number of sequences in ``i``; ``stream`` is as of
-        :meth:`call_skip_ahead`.
-        """
+        """Like :meth:`call_skip_ahead_sequence` on ``stream``, with a number per state in ``i``."""
         self._skip_array("sequences", i, stream)
 
 
@@ -285,8 +268,8 @@ class QuasiRandomNumberGenerator(RandomNumberGenerator):
 
 # -- the text of ``curandom.md5_code`` -------------------------------------------------------
 
-# What PyCUDA's ``rand`` hashes the place of a thread by: R. Rivest, "The MD5 Message-Digest
-# Algorithm" (RFC 1321), of one block of 64 bytes without padding.
+# PyCUDA's ``rand`` hashes the position of a thread by R. Rivest, "The MD5 Message-Digest Algorithm"
+# (RFC 1321), of one block of 64 bytes without padding.
 
 # The words of the block, as PyCUDA has them; the program declares `seed`, `i` and `n`.
 _WORDS = (

@@ -1,27 +1,29 @@
-"""Elements combined along axes, or all of them.
+"""Reductions along axes, or of all elements, with numpy's arguments.
 
-The arguments ``axis``, ``out``, ``keepdims``, ``initial`` and ``where`` are numpy's everywhere.
+By default, the work is queued on the stream of ``a``, and the result is in memory of its allocator.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from .. import _core
 from .._arguments import gpu_array, has_fractions
-from .._core import GPUArray
+from .._core import GPUArray, Reduction
+from .advanced_indexing import take
 from .creation import to_gpu
 from .shapes import broadcast_to
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+__all__ = ["all", "amax", "amin", "any", "count_nonzero", "dot", "matmul", "max", "min", "nanprod"]
+__all__ += ["nansum", "prod", "ptp", "subset_dot", "subset_max", "subset_min", "subset_sum", "sum"]
 
 _ufuncs: Mapping[str, _core.UniversalFunction] = _core.universal_functions
-# What numpy's functions have for an argument that is not given.
+# numpy's default of an argument that is not given.
 UNSET: Any = np._NoValue
-# What counts for an element that is left out, and how an initial value is combined with the rest.
+# The value of an element that is left out, and the function that combines an initial value.
 REDUCTIONS = {
     "all": (True, "logical_and"),
     "any": (False, "logical_or"),
@@ -33,7 +35,7 @@ REDUCTIONS = {
 
 
 def mask_of(where: Any) -> GPUArray | None:
-    """Returns the mask that ``where`` stands for; None if every element counts."""
+    """Returns the mask of ``where``; None if every element counts."""
     if where is True or where is UNSET:
         return None
     if isinstance(where, np.ndarray) and where.ndim:
@@ -58,7 +60,6 @@ def fit_mask(mask: GPUArray, a: GPUArray) -> GPUArray:
 
 
 def _same_shape(out: GPUArray, result: GPUArray) -> GPUArray:
-    """Returns the output, which has to have the shape of the result."""
     if gpu_array("out", out).shape != result.shape:
         raise ValueError(f"out has shape {out.shape}; the result has shape {result.shape}")
     return out
@@ -66,9 +67,8 @@ def _same_shape(out: GPUArray, result: GPUArray) -> GPUArray:
 
 def _check_holds(out: GPUArray, dtype: np.dtype[Any]) -> None:
     if not np.can_cast(dtype, gpu_array("out", out).dtype, "same_kind"):
-        raise TypeError(
-            f"out is of dtype {out.dtype}, which does not hold {dtype} (numpy's rule 'same_kind')"
-        )
+        why = f"does not hold {dtype} (numpy's rule 'same_kind')"
+        raise TypeError(f"out is of dtype {out.dtype}, which {why}")
 
 
 def stored(result: GPUArray, out: GPUArray | None) -> GPUArray:
@@ -88,8 +88,11 @@ def reduce_some(
     first: tuple[Any, ...] = (),
     **given: Any,
 ) -> GPUArray:
-    """Calls the method of an array, with numpy's ``initial`` and ``where``; ``first`` has the
-    positional arguments of PyCUDA's function, or numpy's if it begins with an axis."""
+    """Calls the method of an array, with numpy's ``initial`` and ``where``.
+
+    ``first`` has the positional arguments of PyCUDA's function, or numpy's if it begins with an
+    axis.
+    """
     gpu_array("a", a)
     mask = None if where is UNSET else mask_of(where)
     if mask is None and initial is UNSET:
@@ -101,23 +104,21 @@ def reduce_some(
         names = ("axis", *own, "out", "keepdims") if is_numpys else (*own, "stream", "allocator")
         given.update((key, value) for key, value in zip(names, first) if value is not None)
     if initial is None or (initial is UNSET and neutral is None):
-        # Nothing stands for elements that are not there.
+        # No element stands for those that are left out.
         if mask is not None:
             raise ValueError(
                 f"reduction operation '{join}' does not have an identity, so to use a where mask "
                 "one has to specify 'initial'"
             )
         if a.size == 0 and 0 not in _shape_of(a, given):
-            raise ValueError(
-                f"zero-size array to reduction operation {join} which has no identity: a has shape "
-                f"{a.shape}"
-            )
+            why = f"reduction operation {join} which has no identity: a has shape {a.shape}"
+            raise ValueError(f"zero-size array to {why}")
         return getattr(a, name)(**given)
     out = given.pop("out", None)
     if stream := given.get("stream"):
         a = a.on(stream)
     if out is not None and given.get("dtype") is None and initial is not UNSET:
-        # The dtype of the output is that of the computation, so that it holds the initial value.
+        # Computing in the output's dtype holds the initial value.
         _check_holds(out, a.dtype)
         a = a.astype(out.dtype)
         given.pop("dtype", None)
@@ -137,13 +138,12 @@ def reduce_some(
 
 
 def _shape_of(a: GPUArray, given: dict[str, Any]) -> tuple[int, ...]:
-    """The shape of a result, which numpy works out from an array without memory."""
+    """Returns the shape of a result, which numpy computes from an array without memory."""
     keywords = {name: given[name] for name in ("axis", "keepdims") if name in given}
     return np.any(np.broadcast_to(np.False_, a.shape), **keywords).shape
 
 
 def _dtype_of(name: str, a: GPUArray, given: dict[str, Any]) -> np.dtype[Any]:
-    """The dtype of a result."""
     if given.get("dtype") is not None:
         return np.dtype(given["dtype"])
     if name in ("any", "all"):
@@ -154,7 +154,7 @@ def _dtype_of(name: str, a: GPUArray, given: dict[str, Any]) -> np.dtype[Any]:
 
 
 def _element(value: Any, dtype: np.dtype[Any]) -> Any:
-    """The value as an element of a dtype, by numpy's rules of assignment."""
+    """Returns the value as an element of a dtype, by numpy's rules of assignment."""
     element = np.empty((), dtype)
     element[()] = value
     return element[()]
@@ -177,14 +177,13 @@ def sum(
     Parameters
     ----------
     a : GPUArray. The elements.
-    dtype : dtype, optional. What elements are added in: by default the dtype of `a`, as in PyCUDA;
-        with `axis`, `keepdims`, `initial` or `where` numpy's, which widens small integers. An axis
-        in its place is taken as one.
-    stream, allocator : Stream and callable, optional. Where the work is queued, and where the
-        result's memory comes from.
-    axis, out, keepdims, initial, where : optional. As in numpy: the axes that are combined, the
-        array that receives the result, whether the axes stay with extent 1, a value that is added,
-        and the mask of the elements that count: a GPUArray, a list or a bool.
+    dtype : dtype, optional. The dtype of the sum: by default the dtype of `a`, as in PyCUDA; with
+        `axis`, `keepdims`, `initial` or `where` numpy's, which widens small integers. An axis in
+        its place is accepted.
+    stream, allocator : Stream and callable, optional. The stream of the work, and the result's
+        allocator.
+    axis, out, keepdims, initial, where : optional. As in :func:`numpy.sum`; ``where`` is a
+        GPUArray, a list or a bool.
 
     Examples
     --------
@@ -212,20 +211,7 @@ def prod(
     stream: Any = None,
     allocator: Any = None,
 ) -> GPUArray:
-    """Returns the product of the elements, along axes or of all.
-
-    Parameters
-    ----------
-    a : GPUArray. The elements.
-    axis, dtype, out, keepdims, initial, where : optional. As in numpy; see :func:`sum`.
-    stream, allocator : Stream and callable, optional. Where the work is queued, and where the
-        result's memory comes from.
-
-    Examples
-    --------
-    >>> gpuarray.prod(gpuarray.arange(1, 5)).get()
-    array(24)
-    """
+    """Returns the product of the elements, as :func:`numpy.prod`."""
     given = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
     if initial is where is UNSET:
         return gpu_array("a", a).prod(**given, stream=stream, allocator=allocator)
@@ -242,17 +228,10 @@ def any(
     keepdims: bool = False,
     where: Any = UNSET,
 ) -> GPUArray:
-    """Returns True if any element is not zero, along axes or of all.
+    """Returns True if any element is not zero, as :func:`numpy.any`.
 
-    Parameters
-    ----------
-    a : GPUArray. The elements.
-    stream, allocator : Stream and callable, optional. Where the work is queued, and where the
-        result's memory comes from. An axis as the first of them is taken as one.
-    axis, out, keepdims, where : optional. As in numpy; see :func:`sum`.
+    An axis is also accepted as the first argument after the array.
 
-    Examples
-    --------
     >>> gpuarray.any(gpuarray.arange(6).reshape(2, 3), axis=0).get()
     array([ True,  True,  True])
     """
@@ -273,19 +252,7 @@ def all(
     keepdims: bool = False,
     where: Any = UNSET,
 ) -> GPUArray:
-    """Returns True if no element is zero, along axes or of all.
-
-    Other arguments are as in :func:`any`.
-
-    Parameters
-    ----------
-    a : GPUArray. The elements.
-
-    Examples
-    --------
-    >>> gpuarray.all(gpuarray.arange(6).reshape(2, 3), axis=0).get()
-    array([False,  True,  True])
-    """
+    """Returns True if no element is zero, as :func:`numpy.all`; see also :func:`any`."""
     if where is UNSET:
         a = gpu_array("a", a)
         return a.all(stream, allocator, axis=axis, out=out, keepdims=keepdims)
@@ -304,18 +271,10 @@ def min(
     where: Any = UNSET,
     allocator: Any = None,
 ) -> GPUArray:
-    """Returns the smallest element, along axes or of all; NaN if any element is.
+    """Returns the smallest element, or NaN if any element is, as :func:`numpy.min`.
 
-    Parameters
-    ----------
-    a : GPUArray. The elements.
-    stream, allocator : Stream and callable, optional. Where the work is queued, and where the
-        result's memory comes from. An axis as `stream` is taken as one.
-    axis, out, keepdims, initial, where : optional. As in numpy; see :func:`sum`. ``where`` needs
-        ``initial``.
+    An axis is also accepted as `stream`. ``where`` needs ``initial``.
 
-    Examples
-    --------
     >>> gpuarray.min(gpuarray.arange(6).reshape(2, 3), axis=1).get()
     array([0, 3])
     """
@@ -337,20 +296,7 @@ def max(
     where: Any = UNSET,
     allocator: Any = None,
 ) -> GPUArray:
-    """Returns the largest element, along axes or of all; NaN if any element is.
-
-    Other arguments are as in :func:`min`.
-
-    Parameters
-    ----------
-    a : GPUArray. The elements.
-
-    Examples
-    --------
-    >>> a = gpuarray.arange(6).reshape(2, 3)
-    >>> gpuarray.max(a, axis=1, where=a < 5, initial=-1).get()
-    array([2, 4])
-    """
+    """Returns the largest element, as :func:`numpy.max`; arguments as :func:`min` has them."""
     if initial is where is UNSET:
         a = gpu_array("a", a)
         return a.max(stream, axis=axis, out=out, keepdims=keepdims, allocator=allocator)
@@ -364,18 +310,7 @@ amin, amax = min, max
 def ptp(
     a: GPUArray, axis: Any = None, out: GPUArray | None = None, keepdims: bool = False
 ) -> GPUArray:
-    """Returns the distance from the smallest to the largest element, in the dtype of `a`.
-
-    Parameters
-    ----------
-    a : GPUArray. The elements.
-    axis, out, keepdims : optional. As in numpy; see :func:`sum`.
-
-    Examples
-    --------
-    >>> gpuarray.ptp(gpuarray.arange(6).reshape(2, 3), axis=0).get()
-    array([3, 3, 3])
-    """
+    """Returns the distance from the smallest to the largest element, as :func:`numpy.ptp`."""
     largest = gpu_array("a", a).max(axis=axis, keepdims=keepdims)
     smallest = a.min(axis=axis, keepdims=keepdims)
     out = largest if out is None else _same_shape(out, largest)
@@ -383,24 +318,13 @@ def ptp(
 
 
 def count_nonzero(a: GPUArray, axis: Any = None, *, keepdims: bool = False) -> GPUArray:
-    """Returns how many elements are not zero, as int64, along axes or of all.
-
-    Parameters
-    ----------
-    a : GPUArray. The elements.
-    axis, keepdims : optional. As in numpy; see :func:`sum`.
-
-    Examples
-    --------
-    >>> gpuarray.count_nonzero(gpuarray.arange(6).reshape(2, 3), axis=0).get()
-    array([1, 2, 2])
-    """
+    """Returns the number of nonzero elements, as int64, as :func:`numpy.count_nonzero`."""
     flags = gpu_array("a", a) if a.dtype == np.bool_ else a != 0
     return flags.sum(axis=axis, keepdims=keepdims)
 
 
 def without_nan(a: GPUArray, value: Any) -> GPUArray:
-    """Returns the elements, with a number in the place of each NaN."""
+    """Returns the elements, with ``value`` in place of each NaN."""
     if not has_fractions(gpu_array("a", a).dtype):
         return a
     return _core.select(_ufuncs["isnan"](a), a.dtype.type(value), a, False)
@@ -415,15 +339,8 @@ def nansum(
     initial: Any = UNSET,
     where: Any = UNSET,
 ) -> GPUArray:
-    """Returns the sum of the elements that are not NaN, along axes or of all.
+    """Returns the sum of the elements that are not NaN, as :func:`numpy.nansum`.
 
-    Parameters
-    ----------
-    a : GPUArray. The elements, which are copied if they can be NaN.
-    axis, dtype, out, keepdims, initial, where : optional. As in numpy; see :func:`sum`.
-
-    Examples
-    --------
     >>> gpuarray.nansum(gpuarray.to_gpu(np.array([1.0, np.nan, 2.0]))).get()
     array(3.)
     """
@@ -440,16 +357,90 @@ def nanprod(
     initial: Any = UNSET,
     where: Any = UNSET,
 ) -> GPUArray:
-    """Returns the product of the elements that are not NaN, along axes or of all.
-
-    Parameters
-    ----------
-    a : GPUArray. The elements, which are copied if they can be NaN.
-    axis, dtype, out, keepdims, initial, where : optional. As in numpy; see :func:`sum`.
-
-    Examples
-    --------
-    >>> gpuarray.nanprod(gpuarray.to_gpu(np.array([3.0, np.nan, 2.0]))).get()
-    array(6.)
-    """
+    """Returns the product of the elements that are not NaN, as :func:`numpy.nanprod`."""
     return prod(without_nan(a, 1), axis, dtype, out, keepdims, initial, where)
+
+
+def dot(
+    a: GPUArray, b: GPUArray, dtype: Any = None, stream: Any = None, allocator: Any = None
+) -> GPUArray:
+    """Returns the sum of products of corresponding elements of ``a`` and ``b``, without axes.
+
+    numpy's function multiplies matrices. Elements are combined in ``dtype``, by default the dtype
+    of the arrays, on ``stream``, in memory of ``allocator``.
+
+    >>> gpuarray.dot(gpuarray.arange(3), gpuarray.arange(3)).get()
+    array(5)
+    """
+    return _core.dot(a, b, dtype, stream, allocator)
+
+
+def matmul(
+    a: GPUArray,
+    b: GPUArray,
+    out: GPUArray | None = None,
+    dtype: Any = None,
+    stream: Any = None,
+    allocator: Any = None,
+) -> GPUArray:
+    """Returns the product of matrices, as :func:`numpy.matmul`; ``out`` may be one of the factors.
+
+    On a GPU cuBLAS or rocBLAS multiplies floating-point and complex numbers where the library is
+    found (``PYGPU_CUBLAS``, ``PYGPU_ROCBLAS``), else a kernel does.
+
+    >>> a = gpuarray.to_gpu(np.array([[1, 2], [3, 4]]))
+    >>> (a @ a).get().tolist()
+    [[7, 10], [15, 22]]
+    """
+    return _core.matmul(a, b, out, dtype, stream, allocator)
+
+
+def subset_sum(
+    subset: GPUArray, a: GPUArray, dtype: Any = None, stream: Any = None, allocator: Any = None
+) -> GPUArray:
+    """Returns the sum of ``a`` at ``subset``, indices of its elements; see also :func:`dot`.
+
+    Other arguments are as in :func:`dot`.
+
+    >>> gpuarray.subset_sum(gpuarray.arange(2), gpuarray.arange(5) * 10).get()
+    array(10)
+    """
+    return _core.reduce_subset(Reduction.Sum, subset, a, dtype, stream, allocator)
+
+
+def subset_dot(
+    subset: GPUArray,
+    a: GPUArray,
+    b: GPUArray,
+    dtype: Any = None,
+    stream: Any = None,
+    allocator: Any = None,
+) -> GPUArray:
+    """Returns the dot product of the elements of ``a`` and ``b`` at ``subset``.
+
+    Other arguments are as in :func:`dot`.
+
+    >>> a = gpuarray.arange(5)
+    >>> gpuarray.subset_dot(gpuarray.arange(3), a, a).get()
+    array(5)
+    """
+    x, y = take(a, subset, stream=stream), take(b, subset, stream=stream)
+    return _core.dot(x, y, dtype, stream, allocator)
+
+
+def subset_min(subset: GPUArray, a: GPUArray, stream: Any = None) -> GPUArray:
+    """Returns the smallest of the elements of ``a`` at ``subset``, on ``stream``.
+
+    >>> gpuarray.subset_min(gpuarray.arange(1, 3), gpuarray.arange(5) * 2).get()
+    array(2)
+    """
+    return _core.reduce_subset(Reduction.Minimum, subset, a, None, stream)
+
+
+def subset_max(subset: GPUArray, a: GPUArray, stream: Any = None) -> GPUArray:
+    """Returns the largest of the elements of ``a`` at ``subset``, on ``stream``.
+
+    >>> gpuarray.subset_max(gpuarray.arange(1, 3), gpuarray.arange(5) * 2).get()
+    array(4)
+    """
+    return _core.reduce_subset(Reduction.Maximum, subset, a, None, stream)

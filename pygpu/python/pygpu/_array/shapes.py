@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -12,62 +13,33 @@ from .._arguments import gpu_array, gpu_arrays, whole
 from .._core import GPUArray
 from .axes import along_axis, normalize_axis_index, normalize_axis_tuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-__all__ = [
-    "array_split",
-    "broadcast_arrays",
-    "broadcast_to",
-    "concatenate",
-    "diagonal",
-    "expand_dims",
-    "flip",
-    "fliplr",
-    "flipud",
-    "hstack",
-    "moveaxis",
-    "repeat",
-    "reshape",
-    "roll",
-    "split",
-    "stack",
-    "swapaxes",
-    "tile",
-    "trace",
-    "transpose",
-    "tril",
-    "triu",
-    "vstack",
-]
+__all__ = ["array_split", "broadcast_arrays", "broadcast_to", "concatenate", "diagonal"]
+__all__ += ["expand_dims", "flip", "fliplr", "flipud", "hstack", "moveaxis", "repeat", "reshape"]
+__all__ += ["roll", "split", "stack", "swapaxes", "tile", "trace", "transpose", "tril", "triu"]
+__all__ += ["vstack"]
 
 
 def strided_view(a: GPUArray, shape: Any, strides: Any, offset: int = 0) -> GPUArray:
-    """Returns a view of `a` with another shape and strides, `offset` bytes from its start."""
+    """Returns a view of ``a`` with another shape and strides, ``offset`` bytes from its start."""
     if 0 in shape or a.size == 0:
         return _core.new_like(a, tuple(shape))
     return _core.strided_view(a, tuple(shape), list(strides), offset)
 
 
 def iterate(a: GPUArray) -> Iterator[GPUArray]:
-    """Returns the views along the first axis, one after another: ``iter(a)``."""
+    """Returns the iterator over the views along the first axis: ``iter(a)``."""
     if a.ndim == 0:
         raise TypeError("iteration over a 0-d array: one without axes has no parts")
     return map(a.__getitem__, range(len(a)))
 
 
 def transpose(a: GPUArray, axes: Any = None) -> GPUArray:
-    """Returns the view with its axes in another order, as :func:`numpy.transpose`.
-
-    >>> gpuarray.transpose(gpuarray.zeros((2, 3))).shape
-    (3, 2)
-    """
+    """Returns the view with its axes in another order, as :func:`numpy.transpose`."""
     return gpu_array("a", a).transpose(axes)
 
 
 def reshape(a: GPUArray, *shape: Any, **kwargs: Any) -> GPUArray:
-    """Returns the elements under another shape, as :func:`numpy.reshape`: a view where strides
-    allow it, else a copy.
+    """Returns a view, or a copy if strides do not allow one, as :func:`numpy.reshape`.
 
     The extents are one sequence or several numbers.
 
@@ -78,11 +50,7 @@ def reshape(a: GPUArray, *shape: Any, **kwargs: Any) -> GPUArray:
 
 
 def swapaxes(a: GPUArray, axis1: int, axis2: int) -> GPUArray:
-    """Returns the view with two axes exchanged, as :func:`numpy.swapaxes`.
-
-    >>> gpuarray.swapaxes(gpuarray.zeros((2, 3, 4)), 0, 2).shape
-    (4, 3, 2)
-    """
+    """Returns the view with two axes exchanged, as :func:`numpy.swapaxes`."""
     order = list(range(gpu_array("a", a).ndim))
     first, second = (normalize_axis_index(axis, a.ndim) for axis in (axis1, axis2))
     order[first], order[second] = order[second], order[first]
@@ -90,11 +58,7 @@ def swapaxes(a: GPUArray, axis1: int, axis2: int) -> GPUArray:
 
 
 def moveaxis(a: GPUArray, source: Any, destination: Any) -> GPUArray:
-    """Returns the view with some axes at other positions, as :func:`numpy.moveaxis`.
-
-    >>> gpuarray.moveaxis(gpuarray.zeros((2, 3, 4)), 0, -1).shape
-    (3, 4, 2)
-    """
+    """Returns the view with some axes at other positions, as :func:`numpy.moveaxis`."""
     sources = normalize_axis_tuple(source, gpu_array("a", a).ndim, "source")
     places = normalize_axis_tuple(destination, a.ndim, "destination")
     if len(sources) != len(places):
@@ -109,11 +73,7 @@ def moveaxis(a: GPUArray, source: Any, destination: Any) -> GPUArray:
 
 
 def expand_dims(a: GPUArray, axis: Any) -> GPUArray:
-    """Returns a view with new axes of extent 1, as :func:`numpy.expand_dims`.
-
-    >>> gpuarray.expand_dims(gpuarray.zeros((2, 3)), (0, -1)).shape
-    (1, 2, 3, 1)
-    """
+    """Returns a view with new axes of extent 1, as :func:`numpy.expand_dims`."""
     axes = axis if isinstance(axis, tuple | list) else (axis,)
     ndim = gpu_array("a", a).ndim + len(axes)
     places = normalize_axis_tuple(axes, ndim)
@@ -121,9 +81,7 @@ def expand_dims(a: GPUArray, axis: Any) -> GPUArray:
 
 
 def broadcast_to(array: GPUArray, shape: Any) -> GPUArray:
-    """Returns a view that repeats the elements to a larger shape, as :func:`numpy.broadcast_to`.
-
-    Elements that are repeated cannot be written through the view.
+    """Returns a read-only view that repeats elements, as :func:`numpy.broadcast_to`.
 
     >>> gpuarray.broadcast_to(gpuarray.arange(3), (2, 3)).get().tolist()
     [[0, 1, 2], [0, 1, 2]]
@@ -138,56 +96,35 @@ def broadcast_to(array: GPUArray, shape: Any) -> GPUArray:
 
 
 def broadcast_arrays(*args: GPUArray) -> tuple[GPUArray, ...]:
-    """Returns views of arrays under one shape, as :func:`numpy.broadcast_arrays`.
-
-    >>> a, b = gpuarray.broadcast_arrays(gpuarray.zeros((2, 1)), gpuarray.zeros(3))
-    >>> a.shape, b.shape
-    ((2, 3), (2, 3))
-    """
+    """Returns views of arrays under one shape, as :func:`numpy.broadcast_arrays`."""
     arrays = gpu_arrays("args", args)
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
     return tuple(broadcast_to(a, shape) for a in arrays)
 
 
 def flip(m: GPUArray, axis: Any = None) -> GPUArray:
-    """Returns the view with the elements along axes in reverse order, as :func:`numpy.flip`.
-
-    >>> gpuarray.flip(gpuarray.arange(3)).get()
-    array([2, 1, 0])
-    """
+    """Returns the view with the elements along axes in reverse order, as :func:`numpy.flip`."""
     ndim = gpu_array("m", m).ndim
     axes = range(ndim) if axis is None else normalize_axis_tuple(axis, ndim)
     return m[tuple(slice(None, None, -1 if place in axes else None) for place in range(ndim))]
 
 
 def fliplr(m: GPUArray) -> GPUArray:
-    """Returns the view with the second axis in reverse order, as :func:`numpy.fliplr`.
-
-    >>> gpuarray.fliplr(gpuarray.arange(4).reshape(1, 4)).get().tolist()
-    [[3, 2, 1, 0]]
-    """
+    """Returns the view with the second axis reversed, as :func:`numpy.fliplr`."""
     if gpu_array("m", m).ndim < 2:
         raise ValueError(f"Input must be >= 2-d; m has {m.ndim} axes")
     return flip(m, 1)
 
 
 def flipud(m: GPUArray) -> GPUArray:
-    """Returns the view with the first axis in reverse order, as :func:`numpy.flipud`.
-
-    >>> gpuarray.flipud(gpuarray.arange(3)).get()
-    array([2, 1, 0])
-    """
+    """Returns the view with the first axis in reverse order, as :func:`numpy.flipud`."""
     if gpu_array("m", m).ndim < 1:
         raise ValueError("Input must be >= 1-d; m has no axes")
     return flip(m, 0)
 
 
 def diagonal(a: GPUArray, offset: int = 0, axis1: int = 0, axis2: int = 1) -> GPUArray:
-    """Returns the diagonal of two axes, as :func:`numpy.diagonal`, in a view that can be written.
-
-    >>> gpuarray.diagonal(gpuarray.arange(9).reshape(3, 3), 1).get()
-    array([1, 5])
-    """
+    """Returns the diagonal of two axes as a writable view, as :func:`numpy.diagonal`."""
     if gpu_array("a", a).ndim < 2:
         raise ValueError(f"diag requires an array of at least two dimensions; a has {a.ndim}")
     first, second = (normalize_axis_index(axis, a.ndim) for axis in (axis1, axis2))
@@ -202,7 +139,7 @@ def diagonal(a: GPUArray, offset: int = 0, axis1: int = 0, axis2: int = 1) -> GP
     return strided_view(a, shape, (*(a.strides[axis] for axis in others), sum(steps)), start)
 
 
-# Parts of an axis with fewer elements than parts, most of them empty: at most so many.
+# The most parts of an axis that has fewer elements than parts.
 _EMPTY_PARTS = 1 << 16
 
 
@@ -218,53 +155,36 @@ def concatenate(arrays: Any, axis: int | None = 0, allocator: Any = None) -> GPU
 
 
 def stack(arrays: Any, axis: int = 0, allocator: Any = None) -> GPUArray:
-    """Joins arrays of one shape along a new axis, as :func:`numpy.stack`.
-
-    >>> gpuarray.stack([gpuarray.arange(2), gpuarray.arange(2)], axis=1).get().tolist()
-    [[0, 0], [1, 1]]
-    """
+    """Joins arrays of one shape along a new axis, as :func:`numpy.stack`."""
     return _core.stack(arrays, axis, allocator)
 
 
 def hstack(tup: Any) -> GPUArray:
-    """Joins arrays along the second axis, or the only one, as :func:`numpy.hstack`.
-
-    >>> gpuarray.hstack([gpuarray.zeros((1, 2), int), gpuarray.ones((1, 1), int)]).get().tolist()
-    [[0, 0, 1]]
-    """
+    """Joins arrays along the second axis, or the only one, as :func:`numpy.hstack`."""
     arrays = [a.reshape(1) if a.ndim == 0 else a for a in gpu_arrays("tup", tup)]
     return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1)
 
 
 def vstack(tup: Any) -> GPUArray:
-    """Joins arrays along the first axis, those of one axis as rows, as :func:`numpy.vstack`.
-
-    >>> gpuarray.vstack([gpuarray.arange(2), gpuarray.arange(2)]).get().tolist()
-    [[0, 1], [0, 1]]
-    """
+    """Joins arrays along the first axis, vectors as rows, as :func:`numpy.vstack`."""
     arrays = [a.reshape(1, -1) if a.ndim < 2 else a for a in gpu_arrays("tup", tup)]
     return concatenate(arrays, 0)
 
 
 def array_split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[GPUArray]:
-    """Splits an array into views of about equal size, as :func:`numpy.array_split`.
-
-    >>> [part.get() for part in gpuarray.array_split(gpuarray.arange(3), 2)]
-    [array([0, 1]), array([2])]
-    """
+    """Splits an array into views of about equal size, as :func:`numpy.array_split`."""
     length = gpu_array("ary", ary).shape[normalize_axis_index(axis, ary.ndim)]
     try:
         bounds = [operator.index(place) for place in indices_or_sections]
     except TypeError:
         count = whole("indices_or_sections", indices_or_sections)
         if count <= 0:
-            raise ValueError(
-                f"indices_or_sections is {count}; number sections must be larger than 0."
-            ) from None
+            message = f"{count}; number sections must be larger than 0."
+            raise ValueError(f"indices_or_sections is {message}") from None
         if count > length and count > _EMPTY_PARTS:
             raise ValueError(
                 f"indices_or_sections is {count}; allowed for an axis of extent {length} are 1 to "
-                f"{length if length > _EMPTY_PARTS else _EMPTY_PARTS}"
+                f"{max(length, _EMPTY_PARTS)}"
             ) from None
         each, more = divmod(length, count)
         bounds = [part * each + min(part, more) for part in range(1, count)]
@@ -276,28 +196,18 @@ def array_split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[
 
 
 def split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[GPUArray]:
-    """Splits an array into views of equal size, or at indices, as :func:`numpy.split`.
-
-    >>> [part.get() for part in gpuarray.split(gpuarray.arange(4), 2)]
-    [array([0, 1]), array([2, 3])]
-    """
+    """Splits an array into views of equal size, or at indices, as :func:`numpy.split`."""
     if not np.iterable(indices_or_sections):
         extent = gpu_array("ary", ary).shape[normalize_axis_index(axis, ary.ndim)]
         count = whole("indices_or_sections", indices_or_sections)
         if count > 0 and extent % count:
-            raise ValueError(
-                f"array split does not result in an equal division: {extent} elements, "
-                f"{count} sections"
-            )
+            sections = f"{extent} elements, {count} sections"
+            raise ValueError(f"array split does not result in an equal division: {sections}")
     return array_split(ary, indices_or_sections, axis)
 
 
 def roll(a: GPUArray, shift: Any, axis: Any = None) -> GPUArray:
-    """Returns a copy with the elements moved along axes, as :func:`numpy.roll`.
-
-    >>> gpuarray.roll(gpuarray.arange(5), 2).get()
-    array([3, 4, 0, 1, 2])
-    """
+    """Returns a copy with the elements moved along axes, as :func:`numpy.roll`."""
     if axis is None:
         flat, _ = along_axis(a, None)
         return roll(flat, shift, 0).reshape(a.shape)
@@ -320,13 +230,7 @@ def roll(a: GPUArray, shift: Any, axis: Any = None) -> GPUArray:
 
 
 def repeat(a: GPUArray, repeats: int, axis: int | None = None) -> GPUArray:
-    """Returns a new array in which copies of each element follow it, as :func:`numpy.repeat`.
-
-    ``repeats`` is one number for all elements.
-
-    >>> gpuarray.repeat(gpuarray.arange(3), 2).get()
-    array([0, 0, 1, 1, 2, 2])
-    """
+    """Repeats each element ``repeats`` times, one number for all, as :func:`numpy.repeat`."""
     a, axis = along_axis(a, axis)
     repeats = whole("repeats", repeats)
     if repeats < 0:
@@ -338,11 +242,7 @@ def repeat(a: GPUArray, repeats: int, axis: int | None = None) -> GPUArray:
 
 
 def tile(A: GPUArray, reps: Any) -> GPUArray:
-    """Returns a new array of copies of another, side by side, as :func:`numpy.tile`.
-
-    >>> gpuarray.tile(gpuarray.arange(2), (2, 2)).get().tolist()
-    [[0, 1, 0, 1], [0, 1, 0, 1]]
-    """
+    """Returns a new array of copies of another, side by side, as :func:`numpy.tile`."""
     given = reps if isinstance(reps, tuple | list) else (reps,)
     counts = [whole("reps", count) for count in given]
     if any(count < 0 for count in counts):
@@ -365,11 +265,7 @@ def trace(
     dtype: Any = None,
     out: GPUArray | None = None,
 ) -> GPUArray:
-    """Returns the sum along a diagonal, as :func:`numpy.trace`.
-
-    >>> gpuarray.trace(gpuarray.arange(9).reshape(3, 3)).get()
-    array(12)
-    """
+    """Returns the sum along a diagonal, as :func:`numpy.trace`."""
     return diagonal(a, offset, axis1, axis2).sum(axis=-1, dtype=dtype, out=out)
 
 
@@ -390,18 +286,10 @@ def _triangle(m: GPUArray, k: int, is_lower: bool) -> GPUArray:
 
 
 def tril(m: GPUArray, k: int = 0) -> GPUArray:
-    """Returns a copy with zeros above a diagonal, as :func:`numpy.tril`.
-
-    >>> gpuarray.tril(gpuarray.ones((2, 2), int)).get().tolist()
-    [[1, 0], [1, 1]]
-    """
+    """Returns a copy with zeros above a diagonal, as :func:`numpy.tril`."""
     return _triangle(m, k, True)
 
 
 def triu(m: GPUArray, k: int = 0) -> GPUArray:
-    """Returns a copy with zeros below a diagonal, as :func:`numpy.triu`.
-
-    >>> gpuarray.triu(gpuarray.ones((2, 2), int)).get().tolist()
-    [[1, 1], [0, 1]]
-    """
+    """Returns a copy with zeros below a diagonal, as :func:`numpy.triu`."""
     return _triangle(m, k, False)

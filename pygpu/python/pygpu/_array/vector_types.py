@@ -13,14 +13,10 @@ __all__ = ["vec"]
 class vec:
     """The vector types of CUDA C as numpy dtypes, each with a function that makes one.
 
-    Attributes
-    ----------
-    char1, char2, ..., double2 : numpy.dtype. Records with the fields ``x``, ``y``, ``z`` and ``w``,
-        as many as the type has.
-    make_char1, make_char2, ..., make_double2 : function. Takes one number for each field; returns a
-        numpy array without axes.
+    ``char1``, ``char2``, ..., ``double2`` are records with as many of the fields ``x``, ``y``,
+    ``z`` and ``w`` as the type has. ``make_char1``, ... take a number for each field, and return a
+    numpy array without axes.
 
-    Examples
     --------
     >>> array = gpuarray.zeros(2, gpuarray.vec.float4)
     >>> array[1] = gpuarray.vec.make_float4(1, 2, 3, 4)
@@ -38,7 +34,6 @@ True
 
 
 def _maker(name: str, dtype: np.dtype) -> Callable[..., np.ndarray]:
-    """The function that makes a vector type."""
     fields = dtype.names or ()
 
     def make(*parts: Any, **named: Any) -> np.ndarray:

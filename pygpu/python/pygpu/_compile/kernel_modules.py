@@ -51,7 +51,6 @@ class CudaModule:
 
     Examples
     --------
-    >>> from pygpu import compiler
     >>> module = compiler.SourceModule("__global__ void nothing() {}")
     >>> isinstance(module, compiler.CudaModule)
     True
@@ -154,7 +153,6 @@ class DynamicModule(CudaModule):
 
     Examples
     --------
-    >>> from pygpu import compiler
     >>> module = compiler.DynamicModule()
     >>> _ = module.add_source("__global__ void first() {}", name="first.ptx")
     >>> _ = module.add_source("__global__ void second() {}", name="second.ptx")
@@ -269,7 +267,6 @@ class DynamicSourceModule(DynamicModule):
     is refused, ``Unsupported`` if the source launches kernels, and the device is not NVIDIA's, or
     there is no compiler, and ``OSError`` if the library is missing.
 
-    >>> from pygpu import compiler
     >>> module = compiler.DynamicSourceModule("__global__ void nothing() {}")
     >>> module.get_function("nothing")(block=(1, 1, 1))
     """

@@ -1,4 +1,4 @@
-"""What ``driver`` names: devices, contexts, memory, copies, textures.
+"""Devices, contexts, memory, copies and textures of ``driver``.
 
 Programs import ``pycuda._driver``, PyCUDA's extension module: the names of ``driver`` are also
 attributes here.

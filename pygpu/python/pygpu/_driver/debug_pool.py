@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class DebugMemoryPool(DeviceMemoryPool):
-    """A pool of device memory that reports each allocation: where it is made, and what is in use.
+    """A pool of device memory that reports the place of each allocation, and those in use.
 
     Parameters
     ----------
-    interactive : bool. Whether the pool asks on the terminal for a name of each new place, and
+    interactive : bool. If True, the pool asks on the terminal for a name of each new place, and
         waits for Enter at each allocation. PyCUDA keeps the names in a file; here they last as long
         as the pool.
     logfile : file, optional. Receives the report; ``sys.stdout`` by default.
@@ -33,7 +33,6 @@ class DebugMemoryPool(DeviceMemoryPool):
 
     Examples
     --------
-    >>> import pygpu.autoinit
     >>> import io
     >>> report = io.StringIO()
     >>> pool = DebugMemoryPool(interactive=False, logfile=report)
@@ -43,25 +42,18 @@ class DebugMemoryPool(DeviceMemoryPool):
     """
 
     def __new__(cls, interactive: bool = True, logfile: TextIO | None = None) -> Self:
-        """Makes the pool; the arguments are those of the class."""
+        """Makes the pool; the arguments are the class's."""
         return super().__new__(cls)
 
     def __init__(self, interactive: bool = True, logfile: TextIO | None = None) -> None:
         self.last_free = mem_get_info()[0]
         self.interactive = interactive
         self.logfile = sys.stdout if logfile is None else logfile
-        self.blocks: WeakKeyDictionary[PooledDeviceAllocation, tuple[int, str]] = (
-            WeakKeyDictionary()
-        )
+        self.blocks: WeakKeyDictionary[PooledDeviceAllocation, Any] = WeakKeyDictionary()
         self.stacktrace_mnemonics: dict[Any, str] = {}
 
     def allocate(self, size: int) -> PooledDeviceAllocation:
-        """Allocates device memory, and reports it.
-
-        Parameters
-        ----------
-        size : int. Bytes.
-        """
+        """Allocates ``size`` bytes of device memory, and reports it."""
         from traceback import extract_stack  # a program that debugs needs it, no other
 
         description = self.describe(tuple(frame.name for frame in extract_stack()), size)
@@ -86,16 +78,11 @@ class DebugMemoryPool(DeviceMemoryPool):
         return result
 
     def describe(self, stack: tuple[str, ...], size: int) -> str:
-        """Returns what the report calls a place.
+        """Returns the report's name of a place.
 
-        Parameters
-        ----------
-        stack : tuple of str. The names of the functions that were called, outermost first.
-        size : int. Bytes that are allocated there.
+        It is called with ``stack``, the names of the called functions, outermost first, and the
+        allocated bytes ``size``.
 
-        Examples
-        --------
-        >>> import pygpu.autoinit
         >>> import io
         >>> pool = DebugMemoryPool(interactive=False, logfile=io.StringIO())
         >>> pool.describe(("main", "load"), 1000)

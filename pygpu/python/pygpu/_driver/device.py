@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from _thread import _local as thread_local
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -10,22 +11,14 @@ from .. import _arguments, _core, driver
 from .._errors import Error, LogicError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from .enumerations import device_attribute, func_cache, shared_config
 
 _COMPUTE_MODE = 20
 
 
 class Device:
-    """A device, by number, by PCI bus id or by UUID (``"GPU-..."``).
+    """A device, by ``number_or_pci_bus_id``: number, PCI bus id or UUID (``"GPU-..."``).
 
-    Parameters
-    ----------
-    number_or_pci_bus_id : int or str. A number from 0, or the text that names the device.
-
-    Examples
-    --------
     >>> driver.Device(0) == driver.Device(driver.Device(0).pci_bus_id())
     True
     >>> device = driver.Device(0)
@@ -52,9 +45,8 @@ class Device:
         try:
             ordinal = number_or_pci_bus_id.__index__()
         except AttributeError:
-            raise TypeError(
-                f"a device is named by its number or PCI bus id, not by {number_or_pci_bus_id!r}"
-            ) from None
+            given = f"not by {number_or_pci_bus_id!r}"
+            raise TypeError(f"a device is named by its number or PCI bus id, {given}") from None
         count = _core.device_count()
         if not 0 <= ordinal < count:
             raise LogicError(f"device number is {ordinal}; {_arguments.ordinals(count)}")
@@ -64,7 +56,7 @@ class Device:
     def count() -> int:
         """Returns the number of devices.
 
-        Raises ``BackendUnavailable`` if ``PYGPU_BACKEND`` names a backend that is not here.
+        Raises ``BackendUnavailable`` if ``PYGPU_BACKEND`` names an unavailable backend.
         """
         return _core.device_count()
 
@@ -82,7 +74,7 @@ class Device:
         return _core.device_properties(self._ordinal)[1]
 
     def uuid(self) -> str | None:
-        """Returns the device's unique name, or None. PyCUDA has no such method."""
+        """Returns the device's unique name, or None: not in PyCUDA."""
         return _core.device_uuid(self._ordinal)
 
     def compute_capability(self) -> tuple[int, int]:
@@ -90,7 +82,7 @@ class Device:
         return _core.device_properties(self._ordinal)[2]
 
     def architecture(self) -> str:
-        """Returns the compilers' name of the device, as ``sm_90``. PyCUDA has no such method."""
+        """Returns the compilers' name of the device, as ``sm_90``: not in PyCUDA."""
         return _core.device_architecture(self._ordinal)
 
     def total_memory(self) -> int:
@@ -98,19 +90,10 @@ class Device:
         return _core.device_properties(self._ordinal)[3]
 
     def get_attribute(self, attr: int) -> int:
-        """Returns one numbered property.
-
-        Raises ``Error`` if the device does not know the property.
-
-        Parameters
-        ----------
-        attr : device_attribute. Which property.
-        """
+        """Returns the property ``attr``, a ``device_attribute``. Raises ``Error`` if unknown."""
         number = _arguments.whole("attr", attr)
         value = _core.device_attribute(self._ordinal, number)
-        if number != _COMPUTE_MODE:
-            return value
-        return driver.compute_mode(value)
+        return driver.compute_mode(value) if number == _COMPUTE_MODE else value
 
     def get_attributes(self) -> dict[device_attribute, int]:
         """Returns all properties that the device knows."""
@@ -130,21 +113,15 @@ class Device:
         return self.get_attribute(attribute)
 
     def stream_priority_range(self) -> tuple[int, int]:
-        """Returns the least and the greatest priority of streams. PyCUDA has no such method."""
+        """Returns the least and the greatest priority of streams: not in PyCUDA."""
         return _core.stream_priority_range(self._ordinal)
 
     def make_context(self, flags: int = 0) -> Context:
         """Returns a new context on the device, and makes it the current one of this thread.
 
         All contexts are the device's primary context: they share memory, streams and modules. In
-        PyCUDA each has its own.
+        PyCUDA each has its own. ``flags``, of ``driver.ctx_flags``, do not have an effect.
 
-        Parameters
-        ----------
-        flags : int. Values of ``driver.ctx_flags``, which have no effect.
-
-        Examples
-        --------
         >>> context = driver.Device(0).make_context()
         >>> context.pop()
         """
@@ -157,17 +134,12 @@ class Device:
         return Context._of(self)
 
     def can_access_peer(self, dev: Device) -> bool:
-        """Returns whether kernels on this device can use the memory of another one.
-
-        Parameters
-        ----------
-        dev : Device. The other device.
-        """
+        """Returns True if kernels on this device can use the memory of device ``dev``."""
         return _core.can_access_peer(self._ordinal, _arguments.instance("dev", dev, Device).ordinal)
 
     def reset(self) -> None:
         """Destroys everything on the device: memory, streams, events and modules of this and all
-        other libraries in the process. Use it to go on after a kernel has failed.
+        other libraries in the process. Use it after a kernel has failed.
 
         Raises ``Unsupported`` if the device cannot be reset, as the host cannot.
         """
@@ -201,7 +173,7 @@ def _activate(stack: list[Context]) -> None:
 
 
 def ordinal_of(name: str, context: Context | None) -> int:
-    """The number of a context's device, or of the current one."""
+    """Returns the number of a context's device, or of the current one."""
     if context is None:
         return _core.current_ordinal()
     return _arguments.instance(name, context, Context)._device.ordinal
@@ -209,7 +181,7 @@ def ordinal_of(name: str, context: Context | None) -> int:
 
 @contextmanager
 def on_device(ordinal: int) -> Iterator[None]:
-    """Makes a device the thread's current one for a while."""
+    """Makes a device the thread's current one for the ``with`` block."""
     before = _core.current_ordinal()
     if before == ordinal:
         yield
@@ -225,15 +197,8 @@ class Context:
     """The use of a device by a thread, which has a stack of contexts: the last one is current.
 
     All contexts of a device share its memory and its default stream. `Device.make_context` and
-    `Device.retain_primary_context` return them.
+    `Device.retain_primary_context` return them; ``device`` and ``token`` are for these only.
 
-    Parameters
-    ----------
-    device : Device. The device.
-    token : object. Known to these methods only.
-
-    Examples
-    --------
     >>> context = driver.Device(0).make_context()
     >>> driver.Context.get_device() == driver.Device(0)
     True
@@ -285,12 +250,7 @@ class Context:
 
     @staticmethod
     def attach(flags: int = 0) -> Context:
-        """Returns the current context with one more use, which :meth:`detach` ends.
-
-        Parameters
-        ----------
-        flags : int. Has no effect.
-        """
+        """Returns the current context with one more use, to :meth:`detach`, for any ``flags``."""
         context = Context._current()
         context._uses += 1
         return context
@@ -328,18 +288,12 @@ class Context:
 
     @staticmethod
     def get_device() -> Device:
-        """Returns the device of the current context, or the one that arrays go to. PyCUDA raises an
-        exception if there is no context.
-        """
+        """Returns the device of the current context, or the default; PyCUDA needs a context."""
         return Device(_core.current_ordinal())
 
     @staticmethod
     def synchronize() -> None:
-        """Waits for all work of the device.
-
-        Raises ``Error`` if queued work has failed: a kernel accessed an invalid address, for
-        example.
-        """
+        """Waits for all work of the device. Raises ``Error`` if it failed."""
         _core.synchronize()
 
     @staticmethod
@@ -349,18 +303,11 @@ class Context:
 
     @staticmethod
     def get_limit(limit: int) -> int:
-        """Returns a limit of kernels.
+        """Returns a ``limit`` of kernels, of ``driver.limit``. Raises ``Unsupported`` for others.
 
-        Raises ``Unsupported`` if the device has no such limit.
-
-        Parameters
-        ----------
-        limit : driver.limit. Which limit.
-
-        Examples
-        --------
         >>> try:
         ...     size = driver.Context.get_limit(driver.limit.STACK_SIZE)  # bytes a thread
+        ...     driver.Context.set_limit(driver.limit.STACK_SIZE, 2048)
         ... except driver.Unsupported:
         ...     size = None
         """
@@ -368,15 +315,8 @@ class Context:
 
     @staticmethod
     def set_limit(limit: int, value: int) -> None:
-        """Sets a limit of kernels; the driver may round it. See :meth:`get_limit`.
+        """Sets the ``limit`` of :meth:`get_limit` to ``value``, which the driver may round.
 
-        Parameters
-        ----------
-        limit : driver.limit. Which limit.
-        value : int. Its value.
-
-        Examples
-        --------
         >>> try:
         ...     driver.Context.set_limit(driver.limit.STACK_SIZE, 2048)  # bytes a thread
         ... except driver.Unsupported:
@@ -386,82 +326,48 @@ class Context:
 
     @staticmethod
     def get_cache_config() -> func_cache:
-        """Returns what :meth:`set_cache_config` was given."""
+        """Returns the preference from :meth:`set_cache_config`."""
         return driver.func_cache(Context._current()._cache_config)
 
     @staticmethod
     def set_cache_config(cc: int) -> None:
-        """Remembers a preference, without effect: only ``Function.set_cache_config`` has one.
-
-        Parameters
-        ----------
-        cc : func_cache. The preference.
-        """
+        """Stores ``cc``, without effect: only ``Function.set_cache_config`` has one."""
         Context._current()._cache_config = _arguments.member("cc", driver.func_cache, cc)
 
     @staticmethod
     def get_shared_config() -> shared_config:
-        """Returns what :meth:`set_shared_config` was given."""
+        """Returns the width from :meth:`set_shared_config`."""
         return driver.shared_config(Context._current()._shared_config)
 
     @staticmethod
     def set_shared_config(config: int) -> None:
-        """Remembers a width of the banks of shared memory, which no device can change.
-
-        Parameters
-        ----------
-        config : shared_config. The width.
-        """
-        Context._current()._shared_config = _arguments.member(
-            "config", driver.shared_config, config
-        )
+        """Stores the width of shared memory's banks, ``config``, which no device can change."""
+        config = _arguments.member("config", driver.shared_config, config)
+        Context._current()._shared_config = config
 
     @staticmethod
     def kept_memory() -> int:
-        """Returns the bytes of freed memory that the current device keeps for later arrays. PyCUDA
-        keeps none.
-        """
+        """Returns the freed bytes that the device keeps for later arrays: not in PyCUDA."""
         return _core.kept_memory()
 
     @staticmethod
     def trim_memory(keep: int = 0) -> None:
-        """Gives freed memory back to the driver, or on the host to the system. PyCUDA has no such
-        method.
-
-        Parameters
-        ----------
-        keep : int. The bytes that the device's pool may keep.
-        """
+        """Returns freed memory but ``keep`` bytes to the driver or the system: not in PyCUDA."""
         _core.trim_memory(keep)
 
     @staticmethod
     def enable_peer_access(peer: Context, flags: int = 0) -> None:
-        """Lets kernels of the current context use the memory of another one.
-
-        Parameters
-        ----------
-        peer : Context. The other context.
-        flags : int. 0.
-        """
+        """Lets kernels of the current context use the memory of ``peer``; ``flags`` is 0."""
         if flags != 0:
             raise LogicError(f"flags is {flags}; only 0 is allowed")
         _core.set_peer_access(ordinal_of("peer", peer), True)
 
     @staticmethod
     def disable_peer_access(peer: Context) -> None:
-        """Ends what :meth:`enable_peer_access` began.
-
-        Raises ``Error`` if there is no such access.
-
-        Parameters
-        ----------
-        peer : Context. The other context.
-        """
+        """Ends the access to ``peer``. Raises ``Error`` if there was none."""
         _core.set_peer_access(ordinal_of("peer", peer), False)
 
     @property
     def handle(self) -> int:
-        """The driver's handle of the device's primary context, which ends with a reset of the
-        device (``CUcontext``, ``hipCtx_t``). On the host it is a number of the device's own.
-        """
+        """The driver's handle of the primary context, until a reset; the host's own number."""
         return _core.context_handle(self._device.ordinal)

@@ -8,10 +8,18 @@ import operator
 from enum import EnumMeta
 from typing import Any
 
+__all__ = ["address_mode", "array3d_flags", "array_cubemap_face", "array_format", "compute_mode"]
+__all__ += ["ctx_flags", "device_attribute", "event_flags", "filter_mode", "func_cache"]
+__all__ += ["function_attribute", "graphics_map_flags", "graphics_register_flags"]
+__all__ += ["host_alloc_flags", "ipc_mem_flags", "jit_fallback", "jit_input_type", "jit_option"]
+__all__ += ["jit_target", "limit", "mem_attach_flags", "mem_host_register_flags", "memory_type"]
+__all__ += ["pointer_attribute", "profiler_output_mode", "shared_config"]
+
 
 class _Listed(EnumMeta):
-    """Gives an enumeration what those of PyCUDA have: two dictionaries, and calls without a number,
-    which is 0. One whose documentation has no example gets one of how its members print.
+    """Gives an enumeration two dictionaries, and calls without a number, which is 0, as PyCUDA.
+
+    If the documentation does not have an example, one shows how the members print.
     """
 
     def __init__(cls, name: str, bases: Any, members: Any, **kwargs: Any) -> None:
@@ -38,17 +46,17 @@ class _Listed(EnumMeta):
 
 
 def _name(member: Any) -> str:
-    """The member's name, as PyCUDA prints it; a combination of flags is a number."""
+    """Returns the member's name, as PyCUDA prints it; a combination of flags is a number."""
     return member._name_ or str(int(member))
 
 
 def _name_or_place(member: Any) -> str:
-    """The member's name; a number without one prints as an expression, as it does in PyCUDA."""
+    """Returns the member's name; a number that is not a member prints as an expression."""
     return member._name_ or _place(member)
 
 
 def _place(member: Any) -> str:
-    """The member as an expression, in PyCUDA's form."""
+    """Returns the member as an expression, in PyCUDA's form."""
     members = type(member)
     known = member._name_ in members.__members__
     end = f".{member._name_}" if known else f"({int(member)})"
@@ -56,12 +64,12 @@ def _place(member: Any) -> str:
 
 
 def _format(member: Any, format_spec: str) -> str:
-    """The member's name; the number where there is a format. Python 3.10 has the name for both."""
+    """Returns the name, or the number if there is a format. Python 3.10 has the name for both."""
     return int.__format__(int(member), format_spec) if format_spec else str(member)
 
 
 class IntEnum(enum.IntEnum, metaclass=_Listed):
-    """Numbers that print as their names. Other numbers have no name, and are no members."""
+    """Numbers that print as their names. Other numbers are allowed, but are not members."""
 
     __str__ = _name_or_place
     __repr__ = _place
@@ -90,11 +98,9 @@ class IntFlag(enum.IntFlag, metaclass=_Listed):
 class device_attribute(IntEnum):
     """Numbered properties of a device: the argument of ``Device.get_attribute``.
 
-    Names, numbers and units are those of ``CUdevice_attribute``: clock rates in kHz, memory in
-    bytes, texture widths in elements. Two names of one number are the old and the new one.
+    Names, numbers and units are as in ``CUdevice_attribute``: clock rates in kHz, memory in bytes,
+    texture widths in elements. Two names of one number are the old and the new one.
 
-    Examples
-    --------
     >>> driver.Device(0).get_attribute(driver.device_attribute.MAX_THREADS_PER_BLOCK)
     1024
     """
@@ -212,7 +218,7 @@ class function_attribute(IntEnum):
     """Numbered properties of a kernel: the argument of ``Function.get_attribute``.
 
     Names with ``_BYTES`` are bytes, ``NUM_REGS`` is the registers of a thread, and
-    ``PREFERRED_SHARED_MEMORY_CARVEOUT`` a percentage. ``MAX`` is their number, no property.
+    ``PREFERRED_SHARED_MEMORY_CARVEOUT`` a percentage. ``MAX`` is their number, not a property.
     """
 
     MAX_THREADS_PER_BLOCK = 0
@@ -238,7 +244,7 @@ class pointer_attribute(IntEnum):
 
 
 class compute_mode(IntEnum):
-    """Who may use a device: the values of ``device_attribute.COMPUTE_MODE``.
+    """The allowed users of a device: values of ``device_attribute.COMPUTE_MODE``.
 
     ``EXCLUSIVE`` means one thread (old drivers), ``EXCLUSIVE_PROCESS`` one process.
     """
@@ -252,9 +258,8 @@ class compute_mode(IntEnum):
 class limit(IntEnum):
     """Limits of kernels: the first argument of ``Context.get_limit`` and ``Context.set_limit``.
 
-    Sizes are bytes: the stack of each thread, the buffer of ``printf``, the heap of ``malloc``.
-    The others are for kernels that launch kernels: the depth at which they wait, and the launches
-    that may be pending.
+    Sizes are bytes: the stack of each thread, the buffer of ``printf``, the heap of ``malloc``. The
+    others are for kernels that launch kernels: the depth at which they wait, and pending launches.
     """
 
     STACK_SIZE = 0
@@ -265,9 +270,7 @@ class limit(IntEnum):
 
 
 class func_cache(IntEnum):
-    """How on-chip memory is divided between shared memory and cache: the argument of
-    ``Function.set_cache_config``.
-    """
+    """The division of on-chip memory into shared memory and cache, for ``set_cache_config``."""
 
     PREFER_NONE = 0
     PREFER_SHARED = 1
@@ -276,10 +279,7 @@ class func_cache(IntEnum):
 
 
 class shared_config(IntEnum):
-    """The width of the banks of shared memory: the argument of ``Function.set_shared_config``.
-
-    No device of a current driver can change it.
-    """
+    """The width of the banks of shared memory, which no device of a current driver can change."""
 
     DEFAULT_BANK_SIZE = 0
     FOUR_BYTE_BANK_SIZE = 1
@@ -287,10 +287,7 @@ class shared_config(IntEnum):
 
 
 class ctx_flags(IntFlag):
-    """How a context waits: the argument of ``Device.make_context``.
-
-    They have no effect: all contexts are primary contexts.
-    """
+    """Flags of ``Device.make_context``, without effect: all contexts are primary contexts."""
 
     SCHED_AUTO = 0
     SCHED_SPIN = 1
@@ -304,7 +301,7 @@ class ctx_flags(IntFlag):
 
 
 class event_flags(IntFlag):
-    """How an event is made: the argument of ``Event``.
+    """Flags of an ``Event``.
 
     A thread that waits for a ``BLOCKING_SYNC`` event sleeps; for others, it may spin.
     ``DISABLE_TIMING`` makes recording cheaper. Other processes can open an ``INTERPROCESS`` event,
@@ -323,7 +320,7 @@ class event_flags(IntFlag):
 
 
 class host_alloc_flags(IntFlag):
-    """How page-locked memory is allocated: ``mem_flags`` of ``pagelocked_empty``.
+    """Kinds of page-locked memory: ``mem_flags`` of ``pagelocked_empty``.
 
     ``PORTABLE`` memory is page-locked for all devices, and kernels can use ``DEVICEMAP`` memory.
     Devices read ``WRITECOMBINED`` memory faster; the host reads it slowly.
@@ -341,20 +338,17 @@ class host_alloc_flags(IntFlag):
 
 
 class mem_host_register_flags(IntFlag):
-    """How host memory is page-locked: ``flags`` of ``register_host_memory``. See
-    `host_alloc_flags`.
-    """
+    """Flags of ``register_host_memory``, as in `host_alloc_flags`."""
 
     PORTABLE = 1
     DEVICEMAP = 2
 
 
 class mem_attach_flags(IntFlag):
-    """Who uses managed memory next, and where it moves to: ``mem_flags`` of ``managed_empty`` and
-    ``ManagedAllocation.attach``.
+    """The next user of managed memory: ``mem_flags`` of ``managed_empty``, and ``attach``.
 
-    With ``GLOBAL`` the memory moves to whoever touches it, with ``HOST`` to the host, and with
-    ``SINGLE`` (``attach`` only) to the device of a stream.
+    With ``GLOBAL`` the memory moves to its user, with ``HOST`` to the host, and with ``SINGLE``
+    (``attach`` only) to the device of a stream.
     """
 
     GLOBAL = 1
@@ -363,7 +357,7 @@ class mem_attach_flags(IntFlag):
 
 
 class ipc_mem_flags(IntFlag):
-    """How memory of another process is opened: ``flags`` of ``IPCMemoryHandle``."""
+    """Flags of an ``IPCMemoryHandle``, which opens memory of another process."""
 
     LAZY_ENABLE_PEER_ACCESS = 1
 
@@ -391,7 +385,7 @@ class jit_option(IntEnum):
 
 
 class jit_input_type(IntEnum):
-    """The kind of code that ``Linker.add_data`` and ``Linker.add_file`` are given.
+    """Kinds of code for ``Linker.add_data`` and ``Linker.add_file``.
 
     A ``CUBIN`` is for one kind of device, ``PTX`` is text for many, a ``FATBINARY`` has several of
     these. ``OBJECT`` and ``LIBRARY`` are host objects and archives with device code inside.
@@ -405,14 +399,14 @@ class jit_input_type(IntEnum):
 
 
 class jit_fallback(IntEnum):
-    """Which code is taken if the best one is missing: ``jit_option.FALLBACK_STRATEGY``."""
+    """The code to use if the best one is missing: ``jit_option.FALLBACK_STRATEGY``."""
 
     PREFER_PTX = 0
     PREFER_BINARY = 1
 
 
 class jit_target(IntEnum):
-    """Which generation of devices code is compiled for: ``jit_option.TARGET``."""
+    """The generation of devices that code is compiled for: ``jit_option.TARGET``."""
 
     COMPUTE_10 = 10
     COMPUTE_11 = 11
@@ -459,7 +453,7 @@ class array_cubemap_face(IntEnum):
 
 
 class graphics_register_flags(IntFlag):
-    """How a buffer or an image of OpenGL is used. There is no sharing with OpenGL."""
+    """Uses of a buffer or an image of OpenGL; sharing with OpenGL is not supported."""
 
     NONE = 0
     READ_ONLY = 1
@@ -469,7 +463,7 @@ class graphics_register_flags(IntFlag):
 
 
 class graphics_map_flags(IntFlag):
-    """How a mapped buffer or image of OpenGL is used. There is no sharing with OpenGL."""
+    """Uses of a mapped buffer or image of OpenGL; sharing with OpenGL is not supported."""
 
     NONE = 0
     READ_ONLY = 1
@@ -477,7 +471,7 @@ class graphics_map_flags(IntFlag):
 
 
 class direction_vector_set(IntEnum):
-    """The vectors of a quasi-random generator, 32 or 64 bits, plain or scrambled: an argument of
+    """Vectors of a quasi-random generator, 32-bit or 64-bit, plain or scrambled, for
     :func:`pygpu.curandom.generate_direction_vectors`. The numbers are cuRAND's.
 
     Examples
@@ -493,9 +487,7 @@ class direction_vector_set(IntEnum):
 
 
 class memory_type(IntEnum):
-    """Whose memory a copy reads or writes: ``src_memory_type`` and ``dst_memory_type`` of
-    :class:`pygpu.driver.Memcpy2D` and similar, whose methods set them.
-    """
+    """The memory of a copy: ``src_memory_type``, ``dst_memory_type`` of `Memcpy2D` and similar."""
 
     HOST = 1
     DEVICE = 2
@@ -504,9 +496,7 @@ class memory_type(IntEnum):
 
 
 class array_format(IntEnum):
-    """The type of a channel of a texel: ``ArrayDescriptor.format``, and an argument of
-    ``TextureReference.set_format``.
-    """
+    """The type of a texel's channel, in ``ArrayDescriptor.format`` and ``set_format``."""
 
     UNSIGNED_INT8 = 0x01
     UNSIGNED_INT16 = 0x02
@@ -519,11 +509,11 @@ class array_format(IntEnum):
 
 
 class array3d_flags(IntFlag):
-    """How an array for textures is made: ``ArrayDescriptor3D.flags``.
+    """Kinds of texture arrays: ``ArrayDescriptor3D.flags``.
 
     ``ARRAY3D_LAYERED`` (``ARRAY3D_2DARRAY``) arrays have 2-D layers, as many as the depth;
     ``CUBEMAP`` arrays six square faces. Kernels write ``SURFACE_LDST`` arrays by surfaces, and read
-    four texels of ``TEXTURE_GATHER`` arrays at once.
+    four texels of ``TEXTURE_GATHER`` arrays in one access.
     """
 
     ARRAY3D_2DARRAY = 1
@@ -533,12 +523,12 @@ class array3d_flags(IntFlag):
     TEXTURE_GATHER = 8
 
 
-# A name that Python's syntax has no place for.
+# Not a name in Python's syntax.
 setattr(array3d_flags, "2DARRAY", array3d_flags.ARRAY3D_2DARRAY)
 
 
 class address_mode(IntEnum):
-    """What a texture reads outside its bounds: the mode for ``TextureReference.set_address_mode``.
+    """Reads of a texture out of bounds: modes of ``TextureReference.set_address_mode``.
 
     ``WRAP`` and ``MIRROR`` repeat the array, for normalized coordinates only; ``CLAMP`` reads the
     element at the edge, ``BORDER`` zero.
@@ -551,9 +541,7 @@ class address_mode(IntEnum):
 
 
 class filter_mode(IntEnum):
-    """What a texture reads between elements, the nearest or a linear interpolation: the argument of
-    ``TextureReference.set_filter_mode``.
-    """
+    """A texture's value between elements: the nearest one, or a linear interpolation."""
 
     POINT = 0
     LINEAR = 1

@@ -12,19 +12,18 @@ import numpy as np
 
 from .. import _arguments
 from .._arguments import plain_dtype
-from .._core import (
-    PagelockedHostAllocation,
-    RegisteredHostMemory,
-    managed_empty,
-    pagelocked_empty,
-)
+from .._core import PagelockedHostAllocation, RegisteredHostMemory, managed_empty, pagelocked_empty
 from .._documentation import documented
 from .._errors import LogicError
 
+__all__ = ["AlignedHostAllocation", "HostPointer", "aligned_empty", "aligned_empty_like"]
+__all__ += ["aligned_zeros", "aligned_zeros_like", "managed_empty_like", "managed_zeros"]
+__all__ += ["managed_zeros_like", "pagelocked_empty_like", "pagelocked_zeros"]
+__all__ += ["pagelocked_zeros_like"]
+
 
 class HostPointer(ABC):
-    """Host memory for copies: the base of ``PagelockedHostAllocation``, ``RegisteredHostMemory``
-    and ``AlignedHostAllocation``.
+    """Host memory for copies: the base of page-locked, registered and aligned allocations.
 
     >>> array = driver.pagelocked_empty(3, np.float32)
     >>> isinstance(array.base, driver.HostPointer)
@@ -57,9 +56,7 @@ class AlignedHostAllocation(HostPointer):
 
     Parameters
     ----------
-    size : int. The number of bytes.
-    alignment : int. What the address is a multiple of, in bytes.
-
+    size, alignment : int. The number of bytes, and the divisor of the address, in bytes.
     Examples
     --------
     >>> memory = driver.AlignedHostAllocation(100, 4096)
@@ -90,24 +87,14 @@ class AlignedHostAllocation(HostPointer):
 
 _NEW = """Returns a numpy array {values} in {kind} memory.
 
+    Raises ``MemoryError`` without enough memory{unsupported}. {note}
+
     Parameters
     ----------
-    shape : int or sequence of int
-        The extents of the axes.
-    dtype : dtype
-        The type of the elements, which are plain bytes.
-    order : {{"C", "F"}}
-        The memory order.
+    shape : int or sequence of int. The extents of the axes.
+    dtype : dtype. The type of the elements, which are plain bytes.
+    order : {{"C", "F"}}. The memory order.
     {argument}
-
-    Raises
-    ------
-    MemoryError
-        There is not enough memory.{unsupported}
-
-    Notes
-    -----
-    {note}
 
     Examples
     --------
@@ -116,19 +103,15 @@ _NEW = """Returns a numpy array {values} in {kind} memory.
     >>> a.shape, a.dtype
     ((2,), dtype('float32'))
     """
-_LIKE = """Returns a numpy array {values} in {kind} memory, with the shape,
-    dtype and order of another array.
+_LIKE = """Returns a numpy array {values} in {kind} memory, like ``array``.
+
+    Shape, dtype and order are the other array's. Raises ``MemoryError`` without enough
+    memory{unsupported}.
 
     Parameters
     ----------
-    array : numpy.ndarray
-        The other array.
+    array : numpy.ndarray. The other array.
     {argument}
-
-    Raises
-    ------
-    MemoryError
-        There is not enough memory.{unsupported}
 
     Examples
     --------
@@ -137,34 +120,33 @@ _LIKE = """Returns a numpy array {values} in {kind} memory, with the shape,
     """
 _PAGE_LOCKED = {
     "kind": "page-locked",
-    "argument": "mem_flags : int\n        Values of `driver.host_alloc_flags`.",
+    "argument": "mem_flags : int. Values of `driver.host_alloc_flags`.",
     "note": "The array's `base` owns the memory, which outlives a reset of the device.",
     "unsupported": "",
     "flags": "",
 }
 _ALIGNED = _PAGE_LOCKED | {
     "kind": "ordinary, aligned",
-    "argument": "alignment : int\n        What the address is a multiple of, a power of two.",
+    "argument": "alignment : int. The divisor of the address, a power of two.",
     "note": "`register_host_memory` page-locks the memory.",
 }
 _MANAGED = _PAGE_LOCKED | {
     "kind": "managed",
-    "argument": "mem_flags : int\n        A value of `driver.mem_attach_flags`.",
-    "note": "Host and device share the memory: synchronize before the host uses it.",
-    "unsupported": "\n    Unsupported\n        The device has no such memory.",
+    "argument": "mem_flags : int. A value of `driver.mem_attach_flags`.",
+    "note": "Synchronize before the host uses the memory, which it shares with the device.",
+    "unsupported": ", and ``Unsupported`` if the device does not support managed memory",
     "flags": ", mem_flags=driver.mem_attach_flags.GLOBAL",
 }
 _ZEROS, _UNDEFINED = "of zeros", "of undefined elements"
 
 
 def _cleared(array: np.ndarray) -> np.ndarray:
-    """Clears all bytes of an array, those between fields too, as ``numpy.zeros`` does."""
+    """Clears all bytes of an array, also those between fields, as ``numpy.zeros`` does."""
     ctypes.memset(array.ctypes.data, 0, array.nbytes)
     return array
 
 
 def _like(array: Any) -> tuple[Any, Any, str]:
-    """The shape, dtype and order of an array."""
     _arguments.array("array", array)
     is_fortran = array.flags.f_contiguous and not array.flags.c_contiguous
     return array.shape, array.dtype, "F" if is_fortran else "C"

@@ -1,14 +1,29 @@
-"""Copies of rows and slices: ``Memcpy2D`` and ``Memcpy3D`` of PyCUDA."""
+"""Copies of rows and slices: PyCUDA's ``Memcpy2D`` and ``Memcpy3D``."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import _arguments, _core
+from .._documentation import documented
 from .._errors import LogicError
 from .device import Context, on_device, ordinal_of
-from .enumerations import memory_type
-from .texture_arrays import opened
+from .enumerations import address_mode, array3d_flags, array_format, filter_mode, memory_type
+from .texture_arrays import (
+    Array,
+    ArrayDescriptor,
+    ArrayDescriptor3D,
+    check_textures,
+    dtype_to_array_format,
+    opened,
+)
+from .textures import TextureReference
+
+__all__ = ["bind_array_to_texref", "gpuarray_to_array", "make_multichannel_2d_array"]
+__all__ += ["matrix_to_array", "matrix_to_texref", "memcpy_atoa", "memcpy_atod", "memcpy_atoh"]
+__all__ += ["memcpy_dtoa", "memcpy_htoa", "np_to_array", "py_memcpy_atoh", "py_memcpy_htoa"]
 
 
 def _size(name: str, value: Any) -> int:
@@ -19,7 +34,7 @@ def _size(name: str, value: Any) -> int:
 
 
 class _Copy:
-    """A copy between two memories: set where from, where to and how much, then call it."""
+    """A copy between two memories: set source, target and extent, then call it."""
 
     def __init__(self) -> None:
         self.width_in_bytes = 0
@@ -39,80 +54,40 @@ class _Copy:
         self._dst_host: Any = None
 
     def set_src_host(self, buf_py: Any) -> None:
-        """Reads from host memory.
-
-        Parameters
-        ----------
-        buf_py : numpy.ndarray or buffer. The memory, contiguous.
-        """
+        """Reads from contiguous host memory: a numpy array or buffer ``buf_py``."""
         self._src_host = _arguments.host_memory("buf_py", buf_py)
         self.src_memory_type = memory_type.HOST
 
     def set_src_unified(self, buf_py: Any) -> None:
-        """Reads from memory that host and device share.
-
-        Parameters
-        ----------
-        buf_py : numpy.ndarray or buffer. The memory, contiguous.
-        """
-        self._src_host = _arguments.host_memory("buf_py", buf_py)
+        """Reads from ``buf_py`` as :meth:`set_src_host`, memory that host and device share."""
+        self.set_src_host(buf_py)
         self.src_memory_type = memory_type.UNIFIED
 
     def set_src_device(self, devptr: Any) -> None:
-        """Reads from device memory.
-
-        Parameters
-        ----------
-        devptr : DeviceAllocation, GPUArray or int. The memory.
-        """
+        """Reads from device memory: a DeviceAllocation, GPUArray or address ``devptr``."""
         self.src_memory_type, self.src_device = memory_type.DEVICE, devptr
 
     def set_src_array(self, ary: Any) -> None:
-        """Reads from an array for textures, whose pitch and height need not be set.
-
-        Parameters
-        ----------
-        ary : Array. The array.
-        """
+        """Reads from a texture array ``ary``, whose pitch and height need not be set."""
         opened("ary", ary)
         self.src_memory_type, self.src_array = memory_type.ARRAY, ary
 
     def set_dst_host(self, buf_py: Any) -> None:
-        """Writes to host memory.
-
-        Parameters
-        ----------
-        buf_py : numpy.ndarray or buffer. The memory, contiguous and writable.
-        """
+        """Writes to contiguous host memory: a numpy array or buffer ``buf_py``."""
         self._dst_host = _arguments.host_memory("buf_py", buf_py)
         self.dst_memory_type = memory_type.HOST
 
     def set_dst_unified(self, buf_py: Any) -> None:
-        """Writes to memory that host and device share.
-
-        Parameters
-        ----------
-        buf_py : numpy.ndarray or buffer. The memory, contiguous and writable.
-        """
-        self._dst_host = _arguments.host_memory("buf_py", buf_py)
+        """Writes to ``buf_py`` as :meth:`set_dst_host`, memory that host and device share."""
+        self.set_dst_host(buf_py)
         self.dst_memory_type = memory_type.UNIFIED
 
     def set_dst_device(self, devptr: Any) -> None:
-        """Writes to device memory.
-
-        Parameters
-        ----------
-        devptr : DeviceAllocation, GPUArray or int. The memory.
-        """
+        """Writes to device memory: a DeviceAllocation, GPUArray or address ``devptr``."""
         self.dst_memory_type, self.dst_device = memory_type.DEVICE, devptr
 
     def set_dst_array(self, ary: Any) -> None:
-        """Writes to an array for textures, whose pitch and height need not be set.
-
-        Parameters
-        ----------
-        ary : Array. The array.
-        """
+        """Writes to a texture array ``ary``, whose pitch and height need not be set."""
         opened("ary", ary)
         self.dst_memory_type, self.dst_array = memory_type.ARRAY, ary
 
@@ -125,33 +100,29 @@ class _Copy:
             memory = getattr(self, f"_{name}_host" if is_host else f"{name}_device")
         if memory is None:
             raise LogicError(f"no memory is set: call set_{name}_host or set_{name}_device")
-        x, y, z, pitch, rows = (
-            _size(f"{name}_{part}", getattr(self, f"{name}_{part}"))
-            for part in ("x_in_bytes", "y", "z", "pitch", "height")
-        )
+        parts = (f"{name}_{part}" for part in ("x_in_bytes", "y", "z", "pitch", "height"))
+        x, y, z, pitch, rows = (_size(part, getattr(self, part)) for part in parts)
         return memory, is_host, (x, y, z, pitch, rows)
 
     def _copy(self, stream: Any, wait: bool) -> None:
         _core.copy_rows(self._side("dst"), self._side("src"), self._extent(), stream, wait)
 
     def _extent(self) -> tuple[int, int, int]:
-        return (
-            _size("width_in_bytes", self.width_in_bytes),
-            _size("height", self.height),
-            _size("depth", self.depth),
-        )
+        names = ("width_in_bytes", "height", "depth")
+        width, height, depth = (_size(name, getattr(self, name)) for name in names)
+        return width, height, depth
 
 
 class Memcpy2D(_Copy):
-    """A copy of ``height`` rows of ``width_in_bytes`` bytes between host memory, device memory and
-    arrays for textures (``cuMemcpy2D``, ``hipMemcpyParam2D``). Set what it copies, then call it:
-    with a bool to copy at once, with a stream to queue the copy.
+    """A copy of ``height`` rows of ``width_in_bytes`` bytes (``cuMemcpy2D``, ``hipMemcpyParam2D``).
+
+    Source and target are host memory, device memory or arrays for textures. Set source, target and
+    extent, then call it: with a bool to copy and wait, with a stream to queue the copy.
 
     Attributes
     ----------
     width_in_bytes, height : int. The bytes of a row, and the number of rows.
-    src_x_in_bytes, dst_x_in_bytes, src_y, dst_y : int. Where the first row begins: the byte in its
-        row, and the row.
+    src_x_in_bytes, dst_x_in_bytes, src_y, dst_y : int. The first byte of a row, and the first row.
     src_pitch, dst_pitch : int. The row pitch in bytes; 0 for rows without gaps.
 
     Examples
@@ -185,12 +156,7 @@ class Memcpy2D(_Copy):
     """
 
     def __call__(self, aligned: Any) -> None:
-        """Copies at once, or queues the copy.
-
-        Parameters
-        ----------
-        aligned : bool or Stream. The stream; or a truth value to copy at once, whichever it is.
-        """
+        """Copies and waits if ``aligned`` is a bool, either one; queues on it if it is a stream."""
         if isinstance(aligned, (bool, int)):
             self._copy(None, True)
         else:
@@ -198,8 +164,9 @@ class Memcpy2D(_Copy):
 
 
 class Memcpy3D(_Copy):
-    """A copy of ``depth`` slices of rows, as :class:`Memcpy2D` otherwise (``cuMemcpy3D``,
-    ``hipDrvMemcpy3D``). Call it without an argument to copy at once, with a stream to queue it.
+    """A :class:`Memcpy2D` of ``depth`` slices of rows (``cuMemcpy3D``, ``hipDrvMemcpy3D``).
+
+    Call it without an argument to copy and wait, or with a stream to queue the copy.
 
     Attributes
     ----------
@@ -225,18 +192,12 @@ class Memcpy3D(_Copy):
         self.src_lod = self.dst_lod = 0
 
     def __call__(self, stream: Any = None) -> None:
-        """Copies at once, or queues the copy.
-
-        Parameters
-        ----------
-        stream : Stream, optional. The stream.
-        """
+        """Copies and waits, or queues the copy on ``stream``."""
         self._copy(stream, stream is None)
 
 
 class Memcpy3DPeer(Memcpy3D):
-    """A :class:`Memcpy3D` between the memories of two contexts (``cuMemcpy3DPeer``); the current
-    one by default.
+    """A :class:`Memcpy3D` between two contexts' memory, by default the current one's.
 
     >>> from pygpu import autoinit
     >>> source, target = gpuarray.arange(4, dtype=np.uint8), gpuarray.zeros(4, np.uint8)
@@ -257,28 +218,16 @@ class Memcpy3DPeer(Memcpy3D):
         self._dst_context: Context | None = None
 
     def set_src_context(self, ctx: Context) -> None:
-        """Sets the context whose memory is read.
-
-        Parameters
-        ----------
-        ctx : Context. The context.
-        """
+        """Sets the context ``ctx`` whose memory is read."""
         self._src_context = _arguments.instance("ctx", ctx, Context)
 
     def set_dst_context(self, ctx: Context) -> None:
-        """Sets the context whose memory is written.
-
-        Parameters
-        ----------
-        ctx : Context. The context.
-        """
+        """Sets the context ``ctx`` whose memory is written."""
         self._dst_context = _arguments.instance("ctx", ctx, Context)
 
     def _copy(self, stream: Any, wait: bool) -> None:
         src, dst = self._side("src"), self._side("dst")
-        ordinals = [
-            ordinal_of("ctx", context) for context in (self._dst_context, self._src_context)
-        ]
+        ordinals = [ordinal_of("ctx", it) for it in (self._dst_context, self._src_context)]
         home = ordinals[1 if dst[1] else 0]
         # A driver copies rows with a pitch, and arrays for textures, on the current device only.
         is_of_one = src[1] or dst[1] or ordinals[0] == ordinals[1]
@@ -287,10 +236,237 @@ class Memcpy3DPeer(Memcpy3D):
             with on_device(home):
                 super()._copy(stream, wait)
             return
-        _core.copy_rows_between_devices(
-            (dst[0], ordinals[0], dst[2]),
-            (src[0], ordinals[1], src[2]),
-            self._extent(),
-            stream,
-            wait,
-        )
+        target, source = (dst[0], ordinals[0], dst[2]), (src[0], ordinals[1], src[2])
+        _core.copy_rows_between_devices(target, source, self._extent(), stream, wait)
+
+
+# Element types that textures do not have, read as integers: the format and the channels.
+_AS_INTEGERS = {
+    np.dtype(np.complex64): (array_format.SIGNED_INT32, 2),
+    np.dtype(np.float64): (array_format.SIGNED_INT32, 2),
+    np.dtype(np.complex128): (array_format.SIGNED_INT32, 4),
+}
+
+
+def _order(order: str) -> str:
+    if not isinstance(order, str) or order.upper() not in ("C", "F"):
+        raise LogicError(f"order must be either F or C, not {order!r}")
+    return order.upper()
+
+
+def _format(dtype: np.dtype, as_integers: bool) -> tuple[array_format, int]:
+    if as_integers and dtype in _AS_INTEGERS:
+        return _AS_INTEGERS[dtype]
+    return dtype_to_array_format(dtype), 1
+
+
+def _filled(descriptor: Any, source: Any, order: Any) -> Array:
+    """Returns a new array with the elements of another, of the shape of the descriptor."""
+    if source.size == 0:
+        raise LogicError(f"the array has shape {tuple(source.shape)}; textures have no empty axes")
+    array = Array(descriptor)
+    if isinstance(source, np.ndarray):
+        source = np.asarray(source, order=order)
+    elif not (source.flags.c_contiguous if order == "C" else source.flags.f_contiguous):
+        raise LogicError(f"the array is not contiguous in the order {order}, as is said of it")
+    rows = descriptor.height * getattr(descriptor, "depth", 1)
+    copy: Any = Memcpy3D() if isinstance(descriptor, ArrayDescriptor3D) else Memcpy2D()
+    if isinstance(source, np.ndarray):
+        copy.set_src_host(source)
+    else:
+        copy.set_src_device(source)
+    copy.set_dst_array(array)
+    copy.width_in_bytes = copy.src_pitch = source.size * source.itemsize // rows
+    copy.height = copy.src_height = descriptor.height
+    if isinstance(copy, Memcpy3D):
+        copy.depth = descriptor.depth
+        copy()
+    else:
+        copy(aligned=True)
+    return array
+
+
+def matrix_to_array(matrix: Any, order: str, allow_double_hack: bool = False) -> Array:
+    """Copies a matrix to a new array for textures.
+
+    With ``order`` "F" the array is transposed. With ``allow_double_hack`` float64 is stored as two
+    32-bit channels. Raises ``Unsupported`` if the device does not support textures.
+
+    >>> array = driver.matrix_to_array(np.zeros((2, 3), np.float32), "C")
+    >>> array.get_descriptor().width, array.get_descriptor().height
+    (3, 2)
+    """
+    order = _order(order)
+    check_textures("matrix_to_array")
+    height, width = np.shape(matrix)
+    descr = ArrayDescriptor()
+    descr.height, descr.width = (height, width) if order == "C" else (width, height)
+    as_integers = allow_double_hack and matrix.dtype == np.float64
+    descr.format, descr.num_channels = _format(matrix.dtype, as_integers)
+    return _filled(descr, matrix, order)
+
+
+def _array_like(ary: Any, order: str, allow_surface_bind: bool) -> Array:
+    order = _order(order)
+    if ary.ndim not in (2, 3):
+        raise LogicError(f"the array has {ary.ndim} axes; 2 or 3 are allowed")
+    check_textures("Array")
+    extents = ary.shape if order == "C" else ary.shape[::-1]
+    is_plain = ary.ndim == 2 and not allow_surface_bind
+    descr: Any = ArrayDescriptor() if is_plain else ArrayDescriptor3D()
+    if not is_plain:
+        descr.depth = (1, *extents)[-3]
+    descr.height, descr.width = extents[-2:]
+    descr.format, descr.num_channels = _format(ary.dtype, True)
+    if allow_surface_bind:
+        layered = array3d_flags.ARRAY3D_LAYERED if ary.ndim == 2 else 0
+        descr.flags = layered | array3d_flags.SURFACE_LDST
+    return _filled(descr, ary, order)
+
+
+_LIKE = """Copies a {kind} ``{argument}`` with 2 or 3 axes to a new array for textures.
+
+    float64, complex64 and complex128 are stored as 32-bit channels. With ``order`` "F" the new
+    array is transposed. With ``allowSurfaceBind`` surfaces can write it, and an array with 2 axes
+    becomes one layer.
+
+    >>> array = driver.{name}({module}.zeros((2, 3, 4), np.float32), "C")
+    >>> array.get_descriptor_3d().depth
+    2
+    """
+
+
+@documented(_LIKE, kind="numpy.ndarray", argument="nparray", module="np")
+def np_to_array(nparray: Any, order: str, allowSurfaceBind: bool = False) -> Array:
+    return _array_like(nparray, order, allowSurfaceBind)
+
+
+@documented(_LIKE, kind="GPUArray", argument="gpuarray", module="gpuarray")
+def gpuarray_to_array(gpuarray: Any, order: str, allowSurfaceBind: bool = False) -> Array:
+    return _array_like(gpuarray, order, allowSurfaceBind)
+
+
+def make_multichannel_2d_array(ndarray: Any, order: str) -> Array:
+    """Copies an array with channels to a new 2-D array for textures.
+
+    The axes of ``ndarray`` are height, width and channels with ``order`` "C"; channels, width and
+    height with "F". Raises ``Unsupported`` if the device does not support textures.
+
+    >>> array = driver.make_multichannel_2d_array(np.zeros((2, 3, 4), np.float32), "C")
+    >>> array.get_descriptor().num_channels
+    4
+    """
+    order = _order(order)
+    check_textures("make_multichannel_2d_array")
+    descr = ArrayDescriptor()
+    if order == "C":
+        descr.height, descr.width, descr.num_channels = ndarray.shape
+    else:
+        descr.num_channels, descr.width, descr.height = ndarray.shape
+    descr.format = dtype_to_array_format(ndarray.dtype)
+    return _filled(descr, ndarray, order)
+
+
+def bind_array_to_texref(ary: Array, texref: TextureReference) -> None:
+    """Sets the array ``ary`` of ``texref``, which clamps coordinates and reads the nearest texel.
+
+    >>> reference = driver.TextureReference()
+    >>> array = driver.matrix_to_array(np.zeros((2, 3), np.float32), "C")
+    >>> driver.bind_array_to_texref(array, reference)
+    >>> reference.get_array() is array
+    True
+    """
+    _arguments.instance("texref", texref, TextureReference)
+    texref.set_filter_mode(filter_mode.POINT)
+    texref.set_array(ary)
+    texref.set_address_mode(0, address_mode.CLAMP)
+    texref.set_address_mode(1, address_mode.CLAMP)
+
+
+def matrix_to_texref(matrix: Any, texref: TextureReference, order: str) -> None:
+    """Binds ``texref`` to a new array of a matrix: see :func:`matrix_to_array` for ``order``.
+
+    >>> reference = driver.TextureReference()
+    >>> driver.matrix_to_texref(np.zeros((2, 3), np.float32), reference, "C")
+    >>> reference.get_array().get_descriptor().height
+    2
+    """
+    bind_array_to_texref(matrix_to_array(matrix, order), texref)
+
+
+# -- rows ----------------------------------------------------------------------------------
+
+
+def _copy_row(
+    size: int, source: str, src: Any, src_x: int, target: str, dst: Any, dst_x: int
+) -> None:
+    check_textures("memcpy")
+    copy = Memcpy2D()
+    copy.width_in_bytes, copy.height = _arguments.whole("len", size), 1
+    getattr(copy, f"set_src_{source}")(src)
+    getattr(copy, f"set_dst_{target}")(dst)
+    copy.src_x_in_bytes, copy.dst_x_in_bytes = src_x, dst_x
+    copy(aligned=True)
+
+
+def memcpy_dtoa(ary: Array, index: int, src: Any, len: int) -> None:
+    """Copies ``len`` bytes of device memory ``src`` to byte ``index`` of the first row of ``ary``.
+
+    >>> array = driver.matrix_to_array(np.array([[1, 2, 3]], np.uint8), "C")
+    >>> driver.memcpy_dtoa(array, 1, gpuarray.zeros(2, np.uint8), 2)
+    """
+    _copy_row(len, "device", src, 0, "array", ary, index)
+
+
+def memcpy_atod(dest: Any, ary: Array, index: int, len: int) -> None:
+    """Copies ``len`` bytes, from byte ``index`` of the first row of ``ary``, to device ``dest``.
+
+    >>> array = driver.matrix_to_array(np.array([[1, 2, 3]], np.uint8), "C")
+    >>> part = gpuarray.zeros(2, np.uint8)
+    >>> driver.memcpy_atod(part, array, 1, 2)
+    >>> part
+    array([2, 3], dtype=uint8)
+    """
+    _copy_row(len, "array", ary, index, "device", dest, 0)
+
+
+def memcpy_htoa(ary: Array, index: int, src: Any) -> None:
+    """Copies host memory ``src`` to ``ary``, from byte ``index`` of its first row.
+
+    >>> array = driver.matrix_to_array(np.array([[1, 2, 3]], np.uint8), "C")
+    >>> driver.memcpy_htoa(array, 1, np.array([5, 6], np.uint8))
+    """
+    size = _core.host_memory_size("src", src, False)
+    _copy_row(size, "host", src, 0, "array", ary, index)
+
+
+def memcpy_atoh(dest: Any, ary: Array, index: int) -> None:
+    """Fills host memory ``dest`` from the first row of ``ary``, from byte ``index`` on.
+
+    >>> array = driver.matrix_to_array(np.array([[1, 2, 3]], np.uint8), "C")
+    >>> part = np.empty(2, np.uint8)
+    >>> driver.memcpy_atoh(part, array, 1)
+    >>> part
+    array([2, 3], dtype=uint8)
+    """
+    size = _core.host_memory_size("dest", dest, True)
+    _copy_row(size, "array", ary, index, "host", dest, 0)
+
+
+def memcpy_atoa(dest: Array, dest_index: int, src: Array, src_index: int, len: int) -> None:
+    """Copies ``len`` bytes between the first rows of the texture arrays ``src`` and ``dest``.
+
+    The first bytes are ``src_index`` and ``dest_index`` of the rows.
+
+    >>> array = driver.matrix_to_array(np.array([[1, 2, 3]], np.uint8), "C")
+    >>> driver.memcpy_atoa(array, 0, driver.matrix_to_array(np.ones((1, 2), np.uint8), "C"), 0, 2)
+    >>> row = np.empty(3, np.uint8)
+    >>> driver.memcpy_atoh(row, array, 0)
+    >>> row
+    array([1, 1, 3], dtype=uint8)
+    """
+    _copy_row(len, "array", src, src_index, "array", dest, dest_index)
+
+
+py_memcpy_htoa = memcpy_htoa
+py_memcpy_atoh = memcpy_atoh

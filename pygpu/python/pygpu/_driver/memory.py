@@ -13,10 +13,18 @@ from .._documentation import Decorator, documented
 from .._errors import LogicError
 from .device import Context, ordinal_of
 
+__all__ = ["PointerHolderBase", "from_device", "from_device_like", "mem_alloc_like", "memcpy_dtod"]
+__all__ += ["memcpy_dtod_async", "memcpy_dtoh", "memcpy_dtoh_async", "memcpy_htod"]
+__all__ += ["memcpy_htod_async", "memcpy_peer", "memcpy_peer_async", "memset_d16"]
+__all__ += ["memset_d2d16", "memset_d2d16_async", "memset_d2d32", "memset_d16_async"]
+__all__ += ["memset_d2d8", "memset_d2d8_async", "memset_d2d32_async", "memset_d32"]
+__all__ += ["memset_d8", "memset_d8_async", "memset_d32_async", "to_device"]
+
 
 class PointerHolderBase:
-    """The base of a program's own allocations: an object of a subclass stands for the address that
-    its ``get_pointer`` returns wherever device memory is an argument.
+    """The base of a program's own allocations, whose ``get_pointer`` returns a device address.
+
+    Objects of a subclass are accepted as device memory.
 
     >>> class Part(driver.PointerHolderBase):
     ...     def __init__(self, memory, offset):
@@ -32,10 +40,7 @@ class PointerHolderBase:
     """
 
     def get_pointer(self) -> int:
-        """Returns the device address.
-
-        Raises ``NotImplementedError`` if the subclass has none.
-        """
+        """Returns the device address. Raises ``NotImplementedError`` unless overridden."""
         raise NotImplementedError(f"{type(self).__name__} has no get_pointer")
 
     def __int__(self) -> int:
@@ -45,25 +50,15 @@ class PointerHolderBase:
         return self.get_pointer()
 
     def as_buffer(self, size: int, offset: int = 0) -> memoryview:
-        """Returns a buffer over the memory for libraries that take device addresses as buffers,
-        such as MPI's. Only the host backend's memory can be read through it on the host.
-
-        Parameters
-        ----------
-        size, offset : int. The number of bytes, and the first one.
+        """Returns a buffer of ``size`` bytes, ``offset`` bytes into the memory, for libraries such
+        as MPI. Only the host backend's memory can be read through it on the host.
         """
         return _core.address_as_buffer(self.get_pointer() + offset, size, self)
 
 
 def mem_alloc_like(ary: Any) -> DeviceAllocation:
-    """Allocates device memory for as many bytes as an array has; their values are undefined.
+    """Allocates device memory of the size of an array ``ary``, with undefined values.
 
-    Parameters
-    ----------
-    ary : numpy.ndarray or GPUArray. The array.
-
-    Examples
-    --------
     >>> driver.mem_alloc_like(np.zeros(4, np.float32)).size
     16
     """
@@ -72,47 +67,23 @@ def mem_alloc_like(ary: Any) -> DeviceAllocation:
 
 # -- fills ---------------------------------------------------------------------------------
 
-_FILL = """{verb} device memory with {bits}-bit elements of one value.
+_FILL = """{verb} device memory ``dest`` with ``count`` {bits}-bit elements ``data``{stream}.
 
-    Parameters
-    ----------
-    dest : DeviceAllocation, GPUArray or int
-        The device memory.
-    data : int
-        The value, which must fit {bits} bits.
-    count : int
-        The number of elements.{stream}
-
-    Examples
-    --------
     >>> memory = driver.mem_alloc({size})
     >>> driver.{name}(memory, 7, 3{queue})
     >>> driver.from_device(memory, 3, np.uint{bits})
     array([7, 7, 7], dtype=uint{bits})
     """
-_FILL_ROWS = """{verb} rows of device memory with {bits}-bit elements of one value.
+_FILL_ROWS = """{verb} ``height`` rows of ``width`` {bits}-bit elements ``data``{stream}.
 
-    Parameters
-    ----------
-    dest : DeviceAllocation, GPUArray or int
-        The device memory.
-    pitch : int
-        The bytes from one row to the next.
-    data : int
-        The value, which must fit {bits} bits.
-    width, height : int
-        The elements of a row, and the number of rows.{stream}
+    The rows are in device memory ``dest``, ``pitch`` bytes apart.
 
-    Examples
-    --------
     >>> memory, pitch = driver.mem_alloc_pitch({size}, 2, 4)
     >>> driver.{name}(memory, pitch, 7, 3, 2{queue})
     >>> driver.from_device(int(memory) + pitch, 3, np.uint{bits})
     array([7, 7, 7], dtype=uint{bits})
     """
-_STREAM = """
-    stream : Stream, optional
-        Where the work is queued; the default stream if omitted."""
+_STREAM = " on ``stream``, by default the default stream"
 
 
 def _fills(text: str, bits: int) -> Decorator:
@@ -145,9 +116,8 @@ def _memset_rows(
     pitch = _arguments.whole("pitch", pitch)
     width, height = _arguments.whole("width", width), _arguments.whole("height", height)
     if min(pitch, width, height) < 0:
-        raise LogicError(
-            f"pitch is {pitch}, width {width} and height {height}; none may be negative"
-        )
+        given = f"pitch is {pitch}, width {width} and height {height}"
+        raise LogicError(f"{given}; none may be negative")
     _core.fill_rows(dest, pitch, _unsigned(data, element), element, width, height, stream)
 
 
@@ -219,34 +189,20 @@ def memset_d2d32_async(
 
 # -- copies --------------------------------------------------------------------------------
 
-_HOST_TO_DEVICE = """{verb} host memory to the device. {done}
+_HOST_TO_DEVICE = """{verb} host memory ``src`` to device memory ``dest``{stream}.
 
-    Parameters
-    ----------
-    dest : DeviceAllocation, GPUArray or int
-        The device memory.
-    src : numpy.ndarray or buffer
-        The host memory, contiguous.{stream}
+    ``src`` is contiguous. {done}
 
-    Examples
-    --------
     >>> a = np.arange(3)
     >>> memory = driver.mem_alloc(a.nbytes)
     >>> driver.{name}(memory, a{queue})
     >>> driver.from_device(memory, 3, np.int64)
     array([0, 1, 2])
     """
-_DEVICE_TO_HOST = """{verb} device memory to the host. {done}
+_DEVICE_TO_HOST = """{verb} device memory ``src`` to host memory ``dest``{stream}.
 
-    Parameters
-    ----------
-    dest : numpy.ndarray or buffer
-        The host memory, contiguous and writable.
-    src : DeviceAllocation, GPUArray or int
-        The device memory.{stream}
+    ``dest`` is contiguous. {done}
 
-    Examples
-    --------
     >>> memory = driver.to_device(np.arange(3))
     >>> a = driver.pagelocked_empty(3, np.int64)
     >>> driver.{name}(a, memory{queue})
@@ -254,35 +210,19 @@ _DEVICE_TO_HOST = """{verb} device memory to the host. {done}
     >>> a
     array([0, 1, 2])
     """
-_ON_DEVICE = """{verb} bytes within device memory. {done}
+_ON_DEVICE = """{verb} ``size`` bytes from ``src`` to ``dest``, both on the device{stream}.
 
-    Parameters
-    ----------
-    dest, src : DeviceAllocation, GPUArray or int
-        The device memory.
-    size : int
-        The number of bytes.{stream}
+    {done}
 
-    Examples
-    --------
     >>> src, dest = driver.to_device(np.arange(3)), driver.mem_alloc(24)
     >>> driver.{name}(dest, src, 24{queue})
     >>> driver.from_device(dest, 3, np.int64)
     array([0, 1, 2])
     """
-_BETWEEN_DEVICES = """{verb} bytes from one context's memory to another's ({done}).
+_BETWEEN_DEVICES = """{verb} ``size`` bytes from one context's memory to another's ({done}){stream}.
 
-    Parameters
-    ----------
-    dest, src : DeviceAllocation, GPUArray or int
-        The device memory.
-    size : int
-        The number of bytes.
-    dest_context, src_context : Context, optional
-        The contexts that the memory belongs to; the current one by default.{stream}
+    ``src`` is of ``src_context``, and ``dest`` of ``dest_context``; by default the current one.
 
-    Examples
-    --------
     >>> from pygpu import autoinit
     >>> src, dest = driver.to_device(np.arange(3)), driver.mem_alloc(24)
     >>> driver.{name}(dest, src, 24, src_context=autoinit.context{queue})
@@ -300,16 +240,15 @@ def _queues_copy(text: str, done: str, argument: str = "") -> Decorator:
     return documented(text, verb="Queues a copy of", done=done, stream=_STREAM, queue=queue)
 
 
-@_copies(_HOST_TO_DEVICE, "`src` may be changed once the call returns.")
+@_copies(_HOST_TO_DEVICE, "It may be changed once the call returns.")
 def memcpy_htod(dest: Any, src: Any) -> None:
     _core.copy_to_device(dest, src, None, True)
 
 
-@_queues_copy(
-    _HOST_TO_DEVICE,
-    """Page-locked memory may be changed
-    once the copy is done, other memory once the call returns.""",
-)
+_PAGED = "once the copy has run, other memory once the call returns."
+
+
+@_queues_copy(_HOST_TO_DEVICE, f"Page-locked memory may be changed {_PAGED}")
 def memcpy_htod_async(dest: Any, src: Any, stream: Stream | None = None) -> None:
     _core.copy_to_device(dest, src, stream, False)
 
@@ -319,11 +258,7 @@ def memcpy_dtoh(dest: Any, src: Any) -> None:
     _core.copy_to_host(dest, src, None, True)
 
 
-@_queues_copy(
-    _DEVICE_TO_HOST,
-    """Page-locked memory has the bytes
-    once the copy is done, other memory once the call returns.""",
-)
+@_queues_copy(_DEVICE_TO_HOST, f"Page-locked memory has the bytes {_PAGED}")
 def memcpy_dtoh_async(dest: Any, src: Any, stream: Stream | None = None) -> None:
     _core.copy_to_host(dest, src, stream, False)
 
@@ -364,14 +299,8 @@ def memcpy_peer_async(
 
 
 def to_device(bf_obj: Any) -> DeviceAllocation:
-    """Allocates device memory for the bytes of an object, and copies them there.
+    """Allocates device memory for a numpy array or buffer ``bf_obj``, and copies it there.
 
-    Parameters
-    ----------
-    bf_obj : numpy.ndarray or buffer. The host memory, contiguous.
-
-    Examples
-    --------
     >>> driver.to_device(np.arange(3)).size
     24
     """
@@ -381,17 +310,8 @@ def to_device(bf_obj: Any) -> DeviceAllocation:
 
 
 def from_device(devptr: Any, shape: Any, dtype: Any, order: str | None = "C") -> np.ndarray:
-    """Copies bytes at a device address to a new numpy array.
+    """Copies device memory ``devptr`` to a new numpy array of ``shape``, ``dtype`` and ``order``.
 
-    Parameters
-    ----------
-    devptr : DeviceAllocation, GPUArray or int. The device memory.
-    shape : int or sequence of int. The extents of the axes.
-    dtype : dtype. The type of the elements, which are plain bytes.
-    order : {"C", "F"}. The memory order.
-
-    Examples
-    --------
     >>> driver.from_device(driver.to_device(np.arange(3)), 3, np.int64)
     array([0, 1, 2])
     """
@@ -401,25 +321,16 @@ def from_device(devptr: Any, shape: Any, dtype: Any, order: str | None = "C") ->
 
 
 def from_device_like(devptr: Any, other_ary: Any) -> np.ndarray:
-    """Copies bytes at a device address to a new numpy array with the shape, dtype and order of
-    another array.
+    """Copies device memory ``devptr`` to a new numpy array like ``other_ary``, of either kind.
 
-    Parameters
-    ----------
-    devptr : DeviceAllocation, GPUArray or int. The device memory.
-    other_ary : numpy.ndarray or GPUArray. The other array.
-
-    Examples
-    --------
     >>> driver.from_device_like(driver.to_device(np.arange(3)), np.empty(3, np.int64))
     array([0, 1, 2])
     """
     dtype = plain_dtype(_arguments.array("other_ary", other_ary).dtype)
     if not isinstance(other_ary, np.ndarray):
-        # Nobody reads the elements: numpy takes shape and order from it.
-        other_ary = np.lib.stride_tricks.as_strided(
-            np.empty((), dtype), other_ary.shape, other_ary.strides
-        )
+        # numpy takes only shape and order from it.
+        shape, strides = other_ary.shape, other_ary.strides
+        other_ary = np.lib.stride_tricks.as_strided(np.empty((), dtype), shape, strides)
     result = np.empty_like(other_ary)
     memcpy_dtoh(result, devptr)
     return result

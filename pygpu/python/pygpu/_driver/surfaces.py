@@ -1,4 +1,4 @@
-"""The references by which kernels read and write arrays as surfaces, made as texture references."""
+"""The references by which kernels read and write arrays as surfaces, as for textures."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from .textures import SURFACE_MARK, made_of_module, reference_bytes
 
 
 class SurfaceReference:
-    """A variable of a module through which kernels read and write an array, which
-    ``Module.get_surfref`` returns; without a module, a surface object for kernels that take one.
+    """A variable of a module, from ``Module.get_surfref``, by which kernels access an array.
 
-    Raises ``Unsupported`` if the device has no surfaces.
+    Without a module it is a surface object for kernels that take one. Raises ``Unsupported`` if the
+    device does not support surfaces.
 
-    >>> from pygpu import compiler
     >>> module = compiler.SourceModule('''
     ... surface<void, cudaSurfaceType2DLayered> image;
     ... __global__ void fill() {
@@ -54,13 +53,7 @@ class SurfaceReference:
         return reference
 
     def set_array(self, array: Array, flags: int = 0) -> None:
-        """Sets the array, which needs ``array3d_flags.SURFACE_LDST``.
-
-        Parameters
-        ----------
-        array : Array. The array.
-        flags : int. 0.
-        """
+        """Sets the ``array``, which needs ``array3d_flags.SURFACE_LDST``; ``flags`` is 0."""
         made = _core.surface_of_array(opened("array", array))
         if whole("flags", flags):
             raise LogicError(f"flags is {flags}; 0 is allowed")

@@ -12,16 +12,8 @@ from .enumerations import array_format
 
 
 class ArrayDescriptor:
-    """Describes a 2-D array for textures.
+    """The description of a 2-D texture array, in elements, channels and their ``array_format``.
 
-    Attributes
-    ----------
-    width, height : int. Lengths of the axes, in elements.
-    format : array_format. The type of each channel.
-    num_channels : {1, 2, 4}. Channels of an element.
-
-    Examples
-    --------
     >>> descriptor = driver.ArrayDescriptor()
     >>> descriptor.width, descriptor.height, descriptor.num_channels = 64, 32, 4
     >>> descriptor.format = driver.array_format.FLOAT
@@ -34,8 +26,7 @@ class ArrayDescriptor:
 
 
 class ArrayDescriptor3D(ArrayDescriptor):
-    """Describes a 3-D array for textures or surfaces: ``depth`` and ``flags``, of
-    ``array3d_flags``, are added to an :class:`ArrayDescriptor`.
+    """The description of a 3-D array: an :class:`ArrayDescriptor` with ``depth`` and ``flags``.
 
     >>> descriptor = driver.ArrayDescriptor3D()
     >>> descriptor.width, descriptor.height, descriptor.depth = 64, 32, 16
@@ -47,22 +38,22 @@ class ArrayDescriptor3D(ArrayDescriptor):
 
 
 def check_textures(name: str) -> None:
-    """Raises ``Unsupported`` if the device has no textures."""
+    """Raises ``Unsupported`` if the device does not support textures."""
     if _core.has_textures():
         return
     try:
         _core.TextureArray(1, 0, 0, array_format.UNSIGNED_INT8, 1, 0)
     except Unsupported as refusal:
-        raise Unsupported(
-            f"{name}: {refusal.detail}; pass a GPUArray to the kernel instead"
-        ) from None
+        text = f"{name}: {refusal.detail}; pass a GPUArray to the kernel instead"
+        raise Unsupported(text) from None
 
 
 class Array:
-    """An array that textures and surfaces read (``CUarray``). The order of its elements is the
-    device's own; only kernels and copies (``memcpy_htoa``, ``Memcpy2D``, ``Memcpy3D``) reach them.
+    """An array that textures and surfaces read (``CUarray``).
 
-    Raises ``Unsupported`` if the device has no textures, or no cubemaps.
+    The order of its elements is the device's own; only kernels and copies (``memcpy_htoa``,
+    ``Memcpy2D``, ``Memcpy3D``) access them. Raises ``Unsupported`` if the device does not support
+    textures, or cubemaps.
 
     Parameters
     ----------
@@ -96,7 +87,7 @@ class Array:
         return self._core
 
     def free(self) -> None:
-        """Frees the memory after the work that uses it, once no reference has the array."""
+        """Frees the memory after the work and the references that use it."""
         self._open("free")
         self._core = None
 
@@ -131,7 +122,7 @@ def whole(name: str, value: Any) -> int:
 
 
 def texel_format(format: int, channels: int) -> tuple[int, int]:
-    """The type and number of channels, checked."""
+    """Returns the type and number of channels, checked."""
     format, channels = whole("format", format), whole("num_channels", channels)
     if format not in list(array_format):
         raise LogicError(f"format is {format}; array_format has the allowed ones")
@@ -141,7 +132,7 @@ def texel_format(format: int, channels: int) -> tuple[int, int]:
 
 
 def opened(name: str, array: Any) -> _core.TextureArray:
-    """The core's object of an array that was not freed."""
+    """Returns the core's object of an array that was not freed."""
     return _arguments.instance(name, array, Array)._open(name)
 
 
@@ -157,21 +148,14 @@ _FORMATS = {
 
 
 def dtype_to_array_format(dtype: Any) -> array_format:
-    """Returns the ``array_format`` of a dtype.
+    """Returns the ``array_format`` of ``dtype``, float32 or an 8-, 16- or 32-bit integer.
 
-    Parameters
-    ----------
-    dtype : dtype. An integer of 8, 16 or 32 bits, or float32.
-
-    Examples
-    --------
     >>> print(dtype_to_array_format(np.float32))
     FLOAT
     """
     try:
         return _FORMATS[np.dtype(dtype)]
     except KeyError:
-        raise TypeError(
-            f"cannot convert dtype '{np.dtype(dtype)}' to array format; allowed are "
-            f"{', '.join(map(str, _FORMATS))}"
-        ) from None
+        allowed = f"allowed are {', '.join(map(str, _FORMATS))}"
+        text = f"cannot convert dtype '{np.dtype(dtype)}' to array format; {allowed}"
+        raise TypeError(text) from None

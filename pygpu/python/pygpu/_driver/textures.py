@@ -32,15 +32,16 @@ TRSF_NORMALIZED_COORDINATES = 2
 TR_DEFAULT = -1
 
 # The beginning of the structures `texture` and `surface` in the header: the object's number and a
-# mark; then what the texture was declared with.
+# mark; then the declaration of the texture.
 _REFERENCE = struct.Struct("=QI")
 _DECLARED = struct.Struct("=QIIIIIII")
 _TEXTURE_MARK, SURFACE_MARK = 0x58455450, 0x52555350
 
 
 class _Memory(NamedTuple):
-    """Device memory that a texture reads, from ``offset`` bytes before what was asked for. The
-    extent is in bytes, or texels of a row with the rows and the pitch.
+    """Device memory that a texture reads, ``offset`` bytes before the bound address.
+
+    The extent is in bytes, or texels of a row with the rows and the pitch.
     """
 
     pointer: Any
@@ -61,7 +62,7 @@ class _State(NamedTuple):
     object: Any = None
 
     def make_object(self, as_integer: bool | None) -> Any:
-        """The texture object; None while nothing is bound."""
+        """Returns the texture object; None while nothing is bound."""
         if self.source is None:
             return None
         flags = self.flags
@@ -79,12 +80,12 @@ _STATES: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 
 
 def made_of_module(module: Any) -> dict[str, Any]:
-    """What is bound to the references of a module, by name."""
+    """Returns the bindings of a module's references, by name."""
     return _STATES.setdefault(module, {})
 
 
 def reference_bytes(module: Any, name: str, what: str, mark: int) -> bytes:
-    """The bytes of a reference of a module."""
+    """Returns the bytes of a reference of a module."""
     check_textures(what)
     address, size = module.get_global(name)
     content = np.empty(size, np.uint8)
@@ -97,16 +98,14 @@ def reference_bytes(module: Any, name: str, what: str, mark: int) -> bytes:
 
 
 class TextureReference:
-    """A variable of a module through which kernels read an array or device memory, which
-    ``Module.get_texref`` returns; without a module, a texture object for kernels that take one.
+    """A variable of a module, from ``Module.get_texref``, by which kernels read an array or memory.
 
-    A change waits for the device's work and takes effect when the call returns. The read mode is
-    that of the variable's declaration; only a reference without a module takes it from the flags.
-    Reads through a texture are not ordered after other streams' work on the memory. A graph keeps
-    what is bound to the references of its kernels' modules. Raises ``Unsupported`` if the device
-    has no textures.
+    Without a module it is a texture object for kernels that take one. A change waits for the
+    device's work and takes effect when the call returns. The read mode is in the variable's
+    declaration; only a reference without a module takes it from the flags. Reads are not ordered
+    after other streams' work on the memory. A graph keeps the bindings of its kernels' modules.
+    Raises ``Unsupported`` if the device does not support textures.
 
-    >>> from pygpu import compiler
     >>> module = compiler.SourceModule('''
     ... texture<float, 2> image;
     ... __global__ void centres(float *out, int width) {
@@ -147,9 +146,8 @@ class TextureReference:
     @classmethod
     def _of_module(cls, module: Any, name: str) -> TextureReference:
         content = reference_bytes(module, name, "texture", _TEXTURE_MARK)
-        _, _, channel, channels, read_mode, normalized, filter, address = _DECLARED.unpack_from(
-            content
-        )
+        fields = _DECLARED.unpack_from(content)
+        _, _, channel, channels, read_mode, normalized, filter, address = fields
         reference = cls()
         reference._module, reference._name = module, name
         reference._as_integer = not read_mode
@@ -176,8 +174,8 @@ class TextureReference:
         except Unsupported as refusal:
             if len(set(state.modes)) == 1:
                 raise
-            # A program sets the modes of axes one after the other. What the device does not have
-            # is refused when something is to be read so.
+            # A program sets the modes of axes one after the other. A combination that the device
+            # does not support is refused at its use.
             made = refusal
             if self._module is not None:
                 self._module._refuse(self._name, refusal.detail)
@@ -189,8 +187,7 @@ class TextureReference:
 
     @_core.YieldingProperty
     def object(self) -> int:
-        """The number of the texture object, for a ``cudaTextureObject_t`` parameter. Each change of
-        the reference changes it.
+        """The number of the texture object (``cudaTextureObject_t``); changes with the reference.
 
         Raises ``Unsupported`` if the device does not support the address modes.
         """
@@ -205,12 +202,7 @@ class TextureReference:
         return value
 
     def set_array(self, array: Array) -> None:
-        """Sets the array that kernels read (``cuTexRefSetArray``).
-
-        Parameters
-        ----------
-        array : Array. The array, which the reference keeps.
-        """
+        """Sets the ``array`` that kernels read, which is kept (``cuTexRefSetArray``)."""
         opened("array", array)
         self._set(source=array)
 
@@ -229,27 +221,18 @@ class TextureReference:
         return offset
 
     def set_address(self, devptr: Any, bytes: int, allow_offset: bool = False) -> int:
-        """Sets linear memory that kernels read (``cuTexRefSetAddress``), and returns its offset in
-        bytes: kernels add the offset, divided by the bytes of a texel, to the index.
+        """Sets ``bytes`` bytes of linear memory at ``devptr``, which is kept unless it is an int
+        (``cuTexRefSetAddress``).
 
-        Parameters
-        ----------
-        devptr : DeviceAllocation, GPUArray or int. The memory, which the reference keeps unless it
-            is an address.
-        bytes : int. The number of bytes.
-        allow_offset : bool. Whether the address may be no multiple of
-            ``device_attribute.TEXTURE_ALIGNMENT``.
+        Returns an offset in bytes, 0 unless ``allow_offset`` lets the address be no multiple of
+        ``device_attribute.TEXTURE_ALIGNMENT``. Kernels add the offset, in texels, to the index.
         """
         return self._set_memory(devptr, (whole("bytes", bytes), None), bool(allow_offset))
 
     def set_address_2d(self, devptr: Any, descr: ArrayDescriptor, pitch: int) -> None:
-        """Sets linear memory of two axes (``cuTexRefSetAddress2D``).
+        """Sets rows of memory at ``devptr``, ``pitch`` bytes apart (``cuTexRefSetAddress2D``).
 
-        Parameters
-        ----------
-        devptr : DeviceAllocation, GPUArray or int. The first row.
-        descr : ArrayDescriptor. Width, height, format and channels of the texels.
-        pitch : int. The bytes from one row to the next.
+        ``descr`` has width, height, format and channels of the texels.
         """
         _arguments.instance("descr", descr, ArrayDescriptor)
         format, channels = texel_format(descr.format, descr.num_channels)
@@ -260,13 +243,8 @@ class TextureReference:
     def set_format(self, format: int, num_components: int) -> None:
         """Sets the texel format of linear memory (``cuTexRefSetFormat``); an array has its own.
 
-        Parameters
-        ----------
-        format : array_format. The type of a channel.
-        num_components : {1, 2, 4}. The channels of a texel.
+        ``format`` is an ``array_format``, and ``num_components`` the number of channels: 1, 2 or 4.
 
-        Examples
-        --------
         >>> reference = driver.TextureReference()
         >>> reference.set_format(driver.array_format.FLOAT, 4)
         >>> reference.get_format()[1]
@@ -276,20 +254,11 @@ class TextureReference:
         self._set(format=format, channels=channels)
 
     def set_address_mode(self, dim: int, am: int) -> None:
-        """Sets what is read outside the bounds of an axis (``cuTexRefSetAddressMode``).
+        """Sets the ``address_mode`` ``am`` of reads out of bounds along axis ``dim``, 0 to 2.
 
-        Parameters
-        ----------
-        dim : int. The axis: 0 for x, 1 for y, 2 for z.
-        am : address_mode. What is read.
-
-        Notes
-        -----
         AMD's devices have one mode for all axes: kernels of the module are refused while they
         differ.
 
-        Examples
-        --------
         >>> reference = driver.TextureReference()
         >>> reference.set_address_mode(0, driver.address_mode.WRAP)
         >>> print(reference.get_address_mode(0))
@@ -309,14 +278,8 @@ class TextureReference:
         return dim
 
     def set_filter_mode(self, mode: int) -> None:
-        """Sets what is read between elements (``cuTexRefSetFilterMode``).
+        """Sets the ``filter_mode`` ``mode`` of reads between elements (``cuTexRefSetFilterMode``).
 
-        Parameters
-        ----------
-        mode : filter_mode. The mode.
-
-        Examples
-        --------
         >>> reference = driver.TextureReference()
         >>> reference.set_filter_mode(driver.filter_mode.LINEAR)
         >>> print(reference.get_filter_mode())
@@ -327,14 +290,8 @@ class TextureReference:
         self._set(filter=int(mode))
 
     def set_flags(self, flags: int) -> None:
-        """Sets whether coordinates are normalized and integers read as such (``cuTexRefSetFlags``).
+        """Sets ``flags``: ``TRSF_NORMALIZED_COORDINATES`` and ``TRSF_READ_AS_INTEGER``, added up.
 
-        Parameters
-        ----------
-        flags : int. ``TRSF_NORMALIZED_COORDINATES`` and ``TRSF_READ_AS_INTEGER``, added up.
-
-        Examples
-        --------
         >>> reference = driver.TextureReference()
         >>> reference.set_flags(driver.TRSF_NORMALIZED_COORDINATES)
         >>> reference.get_flags()
@@ -342,10 +299,8 @@ class TextureReference:
         """
         flags = whole("flags", flags)
         if flags & ~(TRSF_READ_AS_INTEGER | TRSF_NORMALIZED_COORDINATES):
-            raise LogicError(
-                f"flags is {flags}; allowed are TRSF_READ_AS_INTEGER (1) and "
-                "TRSF_NORMALIZED_COORDINATES (2)"
-            )
+            allowed = "TRSF_READ_AS_INTEGER (1) and TRSF_NORMALIZED_COORDINATES (2)"
+            raise LogicError(f"flags is {flags}; allowed are {allowed}")
         self._set(flags=flags)
 
     def get_address(self) -> int:
@@ -360,12 +315,7 @@ class TextureReference:
         return self._bound("get_array", source if isinstance(source, Array) else None)
 
     def get_address_mode(self, dim: int) -> int:
-        """Returns the ``address_mode`` of an axis.
-
-        Parameters
-        ----------
-        dim : int. The axis: 0 for x, 1 for y, 2 for z.
-        """
+        """Returns the ``address_mode`` of axis ``dim``."""
         return address_mode(self._state.modes[self._dimension(dim)])
 
     def get_filter_mode(self) -> int:
@@ -384,8 +334,8 @@ class TextureReference:
         return self._state.flags
 
 
-# The elements that textures do not have, and what they are stored as: the format, the channels,
-# and the argument that allows it.
+# Element types that textures do not have: the format, the channels, and the argument that allows
+# their storage in it.
 _STORED = {
     np.dtype(np.float64): (array_format.SIGNED_INT32, 2, "allow_double_hack"),
     np.dtype(np.complex64): (array_format.UNSIGNED_INT32, 2, "allow_complex_hack"),
@@ -394,12 +344,12 @@ _STORED = {
 
 
 def _bytes(ary: Any) -> int:
-    """The bytes of the elements; a subclass's ``nbytes`` may be another number."""
+    """Returns the bytes of the elements; a subclass's ``nbytes`` may be another number."""
     return ary.size * ary.itemsize
 
 
 def bind_gpuarray(ary: Any, texref: Any, allow_offset: bool) -> float:
-    """What ``GPUArray.bind_to_texref`` does."""
+    """Is ``GPUArray.bind_to_texref``."""
     _arguments.instance("texref", texref, TextureReference)
     return texref.set_address(ary, _bytes(ary), allow_offset=allow_offset) / ary.itemsize
 
@@ -407,7 +357,7 @@ def bind_gpuarray(ary: Any, texref: Any, allow_offset: bool) -> float:
 def bind_gpuarray_as(
     ary: Any, texref: Any, channels: int, allow_offset: bool, **allowed: bool
 ) -> float:
-    """What ``GPUArray.bind_to_texref_ext`` does."""
+    """Is ``GPUArray.bind_to_texref_ext``."""
     _arguments.instance("texref", texref, TextureReference)
     if not ary.flags.forc:
         raise RuntimeError("only contiguous arrays may be used as arguments to this operation")
@@ -419,12 +369,6 @@ def bind_gpuarray_as(
     else:
         format, channels = texel_format(dtype_to_array_format(ary.dtype), channels)
     as_integer = TRSF_READ_AS_INTEGER if format != array_format.FLOAT else 0
-    offset = texref._set_memory(
-        ary,
-        (_bytes(ary), None),
-        bool(allow_offset),
-        format=format,
-        channels=channels,
-        flags=texref.get_flags() | as_integer,
-    )
-    return offset / ary.itemsize
+    extent, flags = (_bytes(ary), None), texref.get_flags() | as_integer
+    kind = {"format": format, "channels": channels, "flags": flags}
+    return texref._set_memory(ary, extent, bool(allow_offset), **kind) / ary.itemsize

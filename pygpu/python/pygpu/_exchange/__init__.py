@@ -1,1 +1,1 @@
-"""Arrays of other libraries and processes: protocols, and descriptions of memory that is shared."""
+"""Arrays of other libraries and processes: protocols, and descriptions of shared memory."""

@@ -1,4 +1,4 @@
-"""What a process passes to another one to open arrays and columns: plain data, checked."""
+"""The plain data with which another process opens arrays and columns, checked."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_AXES = 64
 
 
 def whole(name: str, value: Any, low: int = 0, high: int = _LARGEST) -> int:
-    """Returns a whole number of another process, which is a plain int within bounds."""
+    """Returns a whole number of another process, a plain int within bounds."""
     if type(value) is not int:
         raise TypeError(f"{name} is {value!r:.80}; a whole number is needed")
     if not low <= value <= high:
@@ -52,19 +52,17 @@ def _numbers(name: str, value: Any, low: int) -> tuple[int, ...]:
 
 
 def members(name: str, value: Any, required: tuple[str, ...]) -> dict[str, Any]:
-    """Returns an object of JSON, which has these members and no other one."""
+    """Returns an object of JSON, which has exactly these members."""
     if not isinstance(value, dict):
         raise wrong_type(name, value, "an object is needed")
     if set(value) != set(required):
-        raise ValueError(
-            f"{name} has the members {sorted(map(str, value))!s:.200}; "
-            f"needed are {sorted(required)}"
-        )
+        given = f"{sorted(map(str, value))!s:.200}"
+        raise ValueError(f"{name} has the members {given}; needed are {sorted(required)}")
     return value
 
 
 def loads_json(name: str, text: str | bytes) -> Any:
-    """Returns what JSON stands for."""
+    """Returns the value of a JSON text."""
     try:
         return json.loads(text)
     except ValueError as error:
@@ -75,7 +73,7 @@ def loads_json(name: str, text: str | bytes) -> Any:
 
 
 def in_any_form(kind: Any, name: str, value: Any) -> Any:
-    """Returns an object of a class that is given as one, as its JSON or as the parts in it."""
+    """Returns an object of a class, from one, from its JSON or from its parts."""
     if isinstance(value, str | bytes):
         return kind.from_json(value)
     return kind.from_dict(value) if isinstance(value, dict) else instance(name, value, kind)
@@ -85,7 +83,7 @@ def in_any_form(kind: Any, name: str, value: Any) -> Any:
 
 # Dtypes that numpy lacks, whose names stand for themselves.
 _EXTENSIONS = _core.extension_dtypes()
-# What numpy calls dtypes of plain elements: byte order, kind, bytes or characters, a time's unit.
+# numpy's names of dtypes of plain elements: byte order, kind, bytes or characters, a time's unit.
 _PLAIN = re.compile(
     r"[<>|=]([biufcVSU][1-9][0-9]{0,5}|[mM]8(\[[0-9]{0,6}([YMWDhms]|[munpfa]s)\])?)"
 )
@@ -94,7 +92,7 @@ _DEEPEST = 8
 
 
 def name_of(dtype: np.dtype[Any]) -> Any:
-    """Returns a dtype as what JSON has: a string, or a list of fields for a record."""
+    """Returns a dtype as JSON's string, or list of fields for a record."""
     if dtype.name in _EXTENSIONS:
         return dtype.name
     if dtype.names is None and dtype.subdtype is None:
@@ -108,7 +106,7 @@ def _lists(value: Any) -> Any:
 
 
 def dtype_of(name: str, value: Any, depth: int = 0) -> np.dtype[Any]:
-    """Returns the dtype that another process has named."""
+    """Returns the dtype of another process's name."""
     if isinstance(value, str):
         if value in _EXTENSIONS:
             try:
@@ -134,13 +132,13 @@ def dtype_of(name: str, value: Any, depth: int = 0) -> np.dtype[Any]:
 
 
 def _field(name: str, value: Any, depth: int) -> tuple[Any, ...]:
-    """Returns a field of a record as numpy takes it: its name, its dtype, and perhaps a shape."""
+    """Returns a field of a record for numpy: its name, its dtype, and perhaps a shape."""
     if not isinstance(value, list) or len(value) not in (2, 3):
         raise TypeError(f"{name} is {value!r:.80}; a name and a dtype are needed")
     title, kind, *shape = value
     if not isinstance(title, str) or (title and not _FIELD.fullmatch(title)):
         raise TypeError(f"{name} has the name {title!r:.80}; a string is needed")
-    # numpy's own description of gaps: fields without a name.
+    # numpy describes gaps as fields without a name.
     inner = dtype_of(f"{name}.{title}", kind, depth + 1)
     plain: Any = kind if isinstance(kind, str) and kind not in _EXTENSIONS else inner
     if isinstance(kind, list):
@@ -162,15 +160,15 @@ def _field(name: str, value: Any, depth: int) -> tuple[Any, ...]:
 
 # -- memory that is kept for others ----------------------------------------------------------
 
-# What this process keeps for others, by the number of the export: handle, base address of the
-# allocation, an array over it, and what keeps its memory from being freed.
+# The exports of this process by number: handle, base address of the allocation, an array over it,
+# and the hold on its memory.
 _kept: dict[int, tuple[bytes, int, Any, Any]] = {}
 _export_numbers = itertools.count(1)
 _lock = allocate_lock()
 
 
 def _after_fork() -> None:
-    """What the parent exported is its own, and a thread of it may have held the lock."""
+    """Drops the parent's exports, and its lock, which another thread may have held."""
     global _lock
     _lock = allocate_lock()
     _kept.clear()
@@ -189,15 +187,14 @@ def keep(handle: bytes, base: int, array: Any) -> int:
 
 
 def forget(number: int) -> None:
-    """Ends what :func:`keep` began; does nothing the second time."""
+    """Ends :func:`keep`; does nothing the second time."""
     with _lock:
         kept = _kept.pop(number, None)
-    # Dropped without the lock: freeing waits for the device.
-    del kept
+    del kept  # without the lock: freeing waits for the device
 
 
 def own_export(handle: bytes) -> tuple[int, Any] | None:
-    """The base address and array of what this very process keeps under a handle."""
+    """Returns the base address and array of this very process's export with a handle."""
     with _lock:
         for exported, base, array, _ in _kept.values():
             if exported == handle:
@@ -212,18 +209,15 @@ def own_export(handle: bytes) -> tuple[int, Any] | None:
 class Descriptor:
     """An array of another process, as plain data that is pickled or sent as JSON.
 
-    :meth:`GPUArray.ipc_handle` makes one, :func:`pygpu.ipc.open` opens it. All parts are checked
-    when it is made, however it came here.
+    :meth:`GPUArray.ipc_handle` makes one, :func:`pygpu.ipc.open` opens it. All parts are checked.
 
     Parameters
     ----------
     dtype : dtype. The type of the elements.
-    shape, strides : tuple of int. The extents of the axes, and the bytes between neighbours along
-        each.
-    offset : int. Bytes from the start of the allocation to the first element.
-    nbytes : int. Bytes of the allocation.
+    shape, strides : tuple of int. The extents of the axes, and the steps in bytes along each.
+    offset, nbytes : int. The first element's offset in the allocation, and its size, in bytes.
     device : int. The number of the device that the memory is on.
-    vendor : {"cuda", "hip", "host"}. The backend that the handle belongs to.
+    vendor : {"cuda", "hip", "host"}. The backend of the handle.
     handle : bytes. The 64 octets with which the driver opens the allocation.
 
     Examples
@@ -250,7 +244,7 @@ class Descriptor:
     device: int
     vendor: str
     handle: bytes
-    # The number of the export in the exporting process; None in any other one.
+    # The number of the export in the exporting process; None in others.
     _export: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -268,10 +262,8 @@ class Descriptor:
         if self.vendor not in VENDORS:
             raise ValueError(f"vendor is {self.vendor!r:.80}; allowed are {', '.join(VENDORS)}")
         if len(self.strides) != len(self.shape):
-            raise ValueError(
-                f"strides has {len(self.strides)} entries and shape {len(self.shape)}; "
-                "they have as many"
-            )
+            counts = f"{len(self.strides)} entries and shape {len(self.shape)}"
+            raise ValueError(f"strides has {counts}; they have as many")
         if self._export is not None:
             whole("_export", self._export)
         self._check_bounds()
@@ -302,10 +294,8 @@ class Descriptor:
             f"vendor={self.vendor!r}, handle=<{HANDLE_OCTETS} octets>)"
         )
 
-    # -- its end -------------------------------------------------------------------------------
-
     def close(self) -> None:
-        """Lets go of the memory that this process keeps for others: :func:`pygpu.ipc.release`."""
+        """Releases the memory that this process keeps for others: :func:`pygpu.ipc.release`."""
         if self._export is not None:
             forget(self._export)
 
@@ -314,8 +304,6 @@ class Descriptor:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    # -- passed on -------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the parts as numbers, strings and lists."""
@@ -333,21 +321,12 @@ class Descriptor:
 
     @classmethod
     def from_dict(cls, value: Any) -> Descriptor:
-        """Returns the descriptor of parts, ``value``, as :meth:`to_dict` returns them."""
-        names = ("version", "vendor", "device", "handle", "nbytes", "dtype", "shape", "strides")
-        parts = members("the descriptor", value, (*names, "offset"))
+        """Returns the descriptor with the parts ``value``, as of :meth:`to_dict`."""
+        names = ("shape", "strides", "offset", "nbytes", "device", "vendor", "handle")
+        parts = members("the descriptor", value, ("version", "dtype", *names))
         if type(parts["version"]) is not int or parts["version"] != _VERSION:
             raise ValueError(f"version is {parts['version']!r:.80}; allowed is {_VERSION}")
-        return cls(
-            dtype_of("dtype", parts["dtype"]),
-            parts["shape"],
-            parts["strides"],
-            parts["offset"],
-            parts["nbytes"],
-            parts["device"],
-            parts["vendor"],
-            parts["handle"],
-        )
+        return cls(dtype_of("dtype", parts["dtype"]), *(parts[name] for name in names))
 
     def to_json(self) -> str:
         """Returns the parts as JSON."""
@@ -355,7 +334,7 @@ class Descriptor:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Descriptor:
-        """Returns the descriptor of a ``text`` as :meth:`to_json` returns it."""
+        """Returns the descriptor of a ``text`` of :meth:`to_json`."""
         return cls.from_dict(loads_json("the descriptor", text))
 
     def to_node(self) -> dict[str, Any]:
@@ -363,50 +342,32 @@ class Descriptor:
         step = self.dtype.itemsize
         for extent, stride in zip(reversed(self.shape), reversed(self.strides)):
             if extent > 1 and stride != step and self.size:
-                raise ValueError(
-                    f"strides are {self.strides} for shape {self.shape}; node-rapids shares runs "
-                    "of bytes in C order"
-                )
+                given = f"strides are {self.strides} for shape {self.shape}"
+                raise ValueError(f"{given}; node-rapids shares runs of bytes in C order")
             step *= extent
-        return {
-            "device": self.device,
-            "handle": list(self.handle),
-            "byteOffset": self.offset,
-            "byteLength": self.size * self.dtype.itemsize,
-        }
+        length = self.size * self.dtype.itemsize
+        device, handle = self.device, list(self.handle)
+        return {"device": device, "handle": handle, "byteOffset": self.offset, "byteLength": length}
 
     @classmethod
     def from_node(cls, value: Any, vendor: str, dtype: Any = np.uint8) -> Descriptor:
-        """Returns the descriptor of node-rapids' object, or of its JSON: an array with one axis.
+        """Returns the descriptor of :meth:`to_node`'s object, or of its JSON: a vector.
 
-        Parameters
-        ----------
-        value : dict, str or bytes. The object of :meth:`to_node`.
-        vendor : {"cuda", "hip", "host"}. The backend that the handle belongs to, which the object
-            does not say.
-        dtype : dtype. The type of the elements.
+        ``value`` does not include the backend, ``vendor``, and the ``dtype`` of the elements.
         """
         if isinstance(value, str | bytes):
             value = loads_json("the handle", value)
         parts = members("the handle", value, ("device", "handle", "byteOffset", "byteLength"))
         dtype = np.dtype(dtype)
+        itemsize = max(1, dtype.itemsize)
         offset = whole("byteOffset", parts["byteOffset"])
         length = whole("byteLength", parts["byteLength"])
-        if length % max(1, dtype.itemsize):
+        if length % itemsize:
             raise ValueError(f"byteLength is {length}, no whole number of elements of {dtype}")
-        shape = (length // max(1, dtype.itemsize),)
-        # The object does not say how large the allocation is: it has these bytes at least.
+        # The object does not have the size of the allocation, which has at least these bytes.
         nbytes = whole("byteOffset + byteLength", offset + length)
-        return cls(
-            dtype,
-            shape,
-            (dtype.itemsize,),
-            offset,
-            nbytes,
-            parts["device"],
-            vendor,
-            parts["handle"],
-        )
+        layout = (length // itemsize,), (dtype.itemsize,), offset, nbytes
+        return cls(dtype, *layout, parts["device"], vendor, parts["handle"])
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self.to_json(),)
@@ -416,9 +377,7 @@ class Descriptor:
 
 
 def _restore(text: str) -> Descriptor:
-    """Returns the descriptor of a pickle, whose parts are text: an object of a pickle may contain
-    itself, or another one very often.
-    """
+    """Returns the descriptor of a pickle, a text: an object may contain itself, or many others."""
     if not isinstance(text, str):
         raise TypeError(f"the pickle has an object of type {type(text).__name__}, no text")
     return Descriptor.from_json(text)
@@ -436,7 +395,7 @@ class Column:
     Parameters
     ----------
     data : Descriptor. The elements: one axis, without gaps.
-    mask : Descriptor, optional. Which elements are valid, from the first on: bits, the least
+    mask : Descriptor, optional. The validity of elements, from the first one: bits, the least
         significant first, or bytes.
 
     Examples
@@ -465,39 +424,30 @@ class Column:
             if len(part.shape) != 1:
                 raise ValueError(f"{name} has the shape {part.shape}; a column has one axis")
             if part.size > 1 and part.strides[0] != part.dtype.itemsize:
-                raise ValueError(
-                    f"{name} has the strides {part.strides}; a column has no gaps: copy it first"
-                )
+                given = f"{name} has the strides {part.strides}"
+                raise ValueError(f"{given}; a column has no gaps: copy it first")
             if part.offset % part.dtype.itemsize:
-                raise ValueError(
-                    f"{name} starts at byte {part.offset}, between elements of {part.dtype}"
-                )
+                given = f"{name} starts at byte {part.offset}"
+                raise ValueError(f"{given}, between elements of {part.dtype}")
         if self.mask is not None:
-            if self.mask.dtype.kind not in "bu" or self.mask.dtype.byteorder == ">":
-                raise ValueError(
-                    f"mask has the dtype {self.mask.dtype}; unsigned integers hold bits, bool bytes"
-                )
-            bits = self.mask.size * (
-                1 if self.mask.dtype.kind == "b" else 8 * self.mask.dtype.itemsize
-            )
+            dtype = self.mask.dtype
+            if dtype.kind not in "bu" or dtype.byteorder == ">":
+                allowed = "unsigned integers hold bits, bool bytes"
+                raise ValueError(f"mask has the dtype {dtype}; {allowed}")
+            bits = self.mask.size * (1 if dtype.kind == "b" else 8 * dtype.itemsize)
             if bits < self.data.size:
                 raise ValueError(f"mask has {bits} entries; data has {self.data.size} elements")
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the parts of ``data`` and ``mask`` as numbers, strings and lists; ``length`` and
-        ``offset`` are in elements.
-        """
+        """Returns the parts as plain data; ``length`` and ``offset`` are in elements."""
         return {"data": _part(self.data), "mask": self.mask and _part(self.mask)}
 
     @classmethod
     def from_dict(cls, value: Any) -> Column:
-        """Returns the column of parts, ``value``, as :meth:`to_dict` returns them."""
+        """Returns the column with the parts ``value``, as of :meth:`to_dict`."""
         parts = members("the column", value, ("data", "mask"))
-        mask = parts["mask"]
-        return cls(
-            _descriptor("data", parts["data"]),
-            None if mask is None else _descriptor("mask", mask),
-        )
+        mask = None if parts["mask"] is None else _descriptor("mask", parts["mask"])
+        return cls(_descriptor("data", parts["data"]), mask)
 
     def to_json(self) -> str:
         """Returns the parts as JSON."""
@@ -505,11 +455,11 @@ class Column:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Column:
-        """Returns the column of a ``text`` as :meth:`to_json` returns it."""
+        """Returns the column of a ``text`` of :meth:`to_json`."""
         return cls.from_dict(loads_json("the column", text))
 
     def close(self) -> None:
-        """Lets go of the memory that this process keeps for others."""
+        """Releases the memory that this process keeps for others."""
         for part in (self.data, self.mask):
             if part is not None:
                 part.close()
@@ -522,27 +472,16 @@ class Column:
 
 
 def _part(descriptor: Descriptor) -> dict[str, Any]:
-    return {
-        "vendor": descriptor.vendor,
-        "device": descriptor.device,
-        "handle": list(descriptor.handle),
-        "nbytes": descriptor.nbytes,
-        "dtype": name_of(descriptor.dtype),
-        "length": descriptor.shape[0],
-        "offset": descriptor.offset // descriptor.dtype.itemsize,
-    }
+    names = ("vendor", "device", "handle", "nbytes", "dtype")
+    parts = {name: part for name, part in descriptor.to_dict().items() if name in names}
+    offset = descriptor.offset // descriptor.dtype.itemsize
+    return {**parts, "length": descriptor.shape[0], "offset": offset}
 
 
 def _descriptor(name: str, value: Any) -> Descriptor:
     parts = members(name, value, _MEMBERS)
     dtype = dtype_of(f"{name}.dtype", parts["dtype"])
-    return Descriptor(
-        dtype,
-        (whole(f"{name}.length", parts["length"]),),
-        (dtype.itemsize,),
-        whole(f"{name}.offset", parts["offset"]) * dtype.itemsize,
-        parts["nbytes"],
-        parts["device"],
-        parts["vendor"],
-        parts["handle"],
-    )
+    length = whole(f"{name}.length", parts["length"])
+    offset = whole(f"{name}.offset", parts["offset"]) * dtype.itemsize
+    rest = (parts[part] for part in ("nbytes", "device", "vendor", "handle"))
+    return Descriptor(dtype, (length,), (dtype.itemsize,), offset, *rest)

@@ -17,7 +17,7 @@ from ..compyte.array import c_contiguous_strides
 
 
 class _Kind(NamedTuple):
-    """What DLPack calls the devices of a backend."""
+    """DLPack's numbers of the devices of a backend."""
 
     own: int
     # Other types of memory that its kernels use: page-locked and managed.
@@ -32,7 +32,7 @@ _VERSION = (1, 1)
 
 # DLPack's codes of kinds of elements.
 _CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
-# Those of dtypes that numpy lacks, by name, with the bits of an element.
+# The codes of dtypes that numpy lacks, by name, with the bits of an element.
 _EXTENSIONS = _core.extension_dtypes()
 
 # The numbers of the default streams in __cuda_array_interface__, and in DLPack for CUDA.
@@ -63,7 +63,7 @@ def _dtype_of(code: int, bits: int) -> np.dtype[Any] | None:
 
 
 def extent(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:
-    """Returns where an array starts and ends, in bytes from its first element."""
+    """Returns the first and the last byte of an array, from its first element."""
     if 0 in shape:
         return 0, 0
     reach = [(side - 1) * stride for side, stride in zip(shape, strides)]
@@ -71,9 +71,7 @@ def extent(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> t
 
 
 def host_memory(address: int, size: int) -> np.ndarray:
-    """Returns a copy of host memory. The kernel checks the address: a wrong one is an error, where
-    a read by this process would end it.
-    """
+    """Returns a copy of host memory. A wrong address is an error of the kernel, not the end."""
     try:
         result = np.empty(size, np.uint8)
         with open("/proc/self/mem", "rb", buffering=0) as memory:
@@ -94,7 +92,7 @@ def host_memory(address: int, size: int) -> np.ndarray:
 
 
 class _HeldAddress(int):
-    """An address of memory that cannot be freed as long as this object lives."""
+    """An address of memory that is kept as long as this object lives."""
 
     hold: Any
 
@@ -120,14 +118,14 @@ def describe(
         "version": 3,
     }
     if dtype.names:
-        # numpy describes no fields that overlap or are out of order: without it, they are bytes.
+        # numpy does not describe overlapping or unordered fields: without it, they are bytes.
         with contextlib.suppress(ValueError):
             result["descr"] = dtype.descr
     return result
 
 
 def stream_number(stream: Any) -> int:
-    """Returns the handle of a stream as descriptions have it: of the default stream it is not 0."""
+    """Returns a stream's handle in descriptions, which is not 0 for the default stream."""
     return int(stream) or _LEGACY
 
 
@@ -147,21 +145,19 @@ def dlpack(
 ) -> Any:
     """Exports an array as a DLPack capsule: ``GPUArray.__dlpack__``.
 
-    Raises ``BufferError`` if DLPack has no such elements or strides, the device is another, or a
-    copy is needed and was refused.
+    Raises ``BufferError`` if DLPack does not have the elements or strides, the device is another,
+    or a copy is needed and was refused.
 
     Parameters
     ----------
     array : GPUArray. The array.
     stream : int or None. The consumer's stream, which waits for the work that writes the array. On
-        CUDA 1 is the legacy default stream (as None), 2 that of the thread; with ROCm 0 is the
-        default stream (as None). -1 asks for no order. On the host it is None or -1, and None waits
-        for the work.
+        CUDA 1 is the legacy default stream (as None), 2 the thread's; with ROCm 0 is the default
+        stream (as None). -1 asks for no order. On the host it is None or -1, and None waits.
     max_version : tuple of int or None. The latest version that the consumer reads. Below (1, 0) the
         capsule is of the old form.
-    dl_device : tuple of int or None. The device that the consumer wants; the array's or the host,
-        (1, 0).
-    copy : bool or None. Whether the result must, must not or may be a copy.
+    dl_device : tuple of int or None. The consumer's device; the array's or the host, (1, 0).
+    copy : bool or None. True or False if the result must or must not be a copy.
     """
     device, copy = dlpack_device(array), _arguments.truth("copy", copy)
     latest = None if max_version is None else _arguments.pair("max_version", max_version)
@@ -171,7 +167,7 @@ def dlpack(
             raise BufferError(f"dl_device is {dl_device}; the array is on {device}")
         if copy is False:
             raise BufferError("copy is False; an array on a GPU reaches the host by a copy")
-        # It is numpy's from here on. Versions before 2.1 take no more than the stream.
+        # The export is numpy's. Versions before 2.1 take only the stream.
         host = array.get()
         return host.__dlpack__(max_version=max_version) if version else host.__dlpack__()
     code = _code_of(array.dtype)
@@ -182,19 +178,12 @@ def dlpack(
     if copy:
         array = array.copy()
     if any(stride % itemsize for stride in array.strides):
-        raise BufferError(
-            f"strides are {array.strides}; DLPack needs multiples of the {itemsize} bytes of "
-            "an element: export a copy"
-        )
+        needed = f"DLPack needs multiples of the {itemsize} bytes of an element: export a copy"
+        raise BufferError(f"strides are {array.strides}; {needed}")
     _order_consumer(array, handle)
-    return _core.dlpack_capsule(
-        array,
-        device,
-        (code, 8 * itemsize),
-        [stride // itemsize for stride in array.strides],
-        version,
-        bool(copy),
-    )
+    steps = [stride // itemsize for stride in array.strides]
+    kind = (code, 8 * itemsize)
+    return _core.dlpack_capsule(array, device, kind, steps, version, bool(copy))
 
 
 def _check_stream(stream: Any) -> int | None:
@@ -235,20 +224,20 @@ def _wait(stream: Stream, handle: int, owner: Any = None) -> None:
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> GPUArray:
-    """Returns an array of another library as a ``GPUArray``, by DLPack. Work on the result is
-    ordered after what the other library has queued. PyCUDA has no such function.
+    """Returns an array of another library as a ``GPUArray``, by DLPack: not in PyCUDA.
 
-    Raises ``BufferError`` if ``x`` is not on a device of this backend or is read-only, without
-    ``copy=True``; or its elements have no dtype.
+    Work on the result is ordered after the other library's queued work. Raises ``BufferError`` if
+    ``x`` is not on a device of this backend or is read-only, without ``copy=True``; or if no dtype
+    has its elements.
 
     Parameters
     ----------
     x : object. An array with ``__dlpack__`` and ``__dlpack_device__``: of torch, CuPy, JAX and
         others, and of numpy on the host backend.
-    device : pygpu.driver.Device or tuple of int, optional. The device of the result: that of ``x``,
-        or with ``copy=True`` the current one.
-    copy : bool, optional. Whether the elements are copied. By default only ordinary memory on the
-        host backend is; False refuses that, too.
+    device : pygpu.driver.Device or tuple of int, optional. The device of the result: the device of
+        ``x``, or with ``copy=True`` the current one.
+    copy : bool, optional. True copies the elements. By default only ordinary memory on the host
+        backend is copied; False refuses that.
 
     Examples
     --------
@@ -258,9 +247,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> G
     try:
         export, device_of = x.__dlpack__, x.__dlpack_device__
     except AttributeError:
-        raise _arguments.wrong_type(
-            "x", x, "an array with __dlpack__ and __dlpack_device__ is needed"
-        ) from None
+        needed = "an array with __dlpack__ and __dlpack_device__ is needed"
+        raise _arguments.wrong_type("x", x, needed) from None
     there = _arguments.pair("what __dlpack_device__ returned", device_of())
     kind, copy = _kind(), _arguments.truth("copy", copy)
     is_here = there[0] in (kind.own, *kind.others)
@@ -273,13 +261,12 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> G
             raise BufferError(f"device is {device}; x is on {there}, and copy is {copy}")
     is_host = there[0] == _CPU
     if not is_here and not (is_host and copy):
-        raise BufferError(
-            f"x is on the device {there} of DLPack; this backend's are {kind.own}"
-            + ("; copy=True copies it" if is_host else "")
-        )
+        hint = "; copy=True copies it" if is_host else ""
+        here = f"this backend's are {kind.own}{hint}"
+        raise BufferError(f"x is on the device {there} of DLPack; {here}")
     tensor = _tensor_of(_export(export, {_CPU: None, 10: 0}.get(there[0], _LEGACY)))
     try:
-        # On the host only what its own allocator or page-locking knows is device memory.
+        # On the host only memory of its own allocator, or page-locked by it, is device memory.
         if is_host and copy is not False and not (is_here and _is_device_memory(tensor.address)):
             return _core.to_gpu(_host_view(tensor))
         result = _array_at(*tensor[:5])
@@ -293,7 +280,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> G
 
 
 def _export(export: Any, stream: int | None) -> Any:
-    """Calls ``__dlpack__``, of a library that knows version 1 or of an older one."""
+    """Calls ``__dlpack__`` of a library with or without versions."""
     try:
         return export(stream=stream, max_version=_VERSION)
     except TypeError:
@@ -301,7 +288,7 @@ def _export(export: Any, stream: int | None) -> Any:
 
 
 class _Tensor(NamedTuple):
-    """What a capsule says of an array, with strides in bytes, and what keeps the memory."""
+    """The contents of a capsule, with strides in bytes, and the owner of the memory."""
 
     address: int
     shape: tuple[int, ...]
@@ -313,20 +300,17 @@ class _Tensor(NamedTuple):
 
 def _tensor_of(capsule: Any) -> _Tensor:
     """Consumes a capsule, whose memory is on the host or on a device of this backend."""
-    owner, address, shape, strides, (code, bits, lanes), device, is_read_only = _core.dlpack_tensor(
-        capsule
-    )
+    owner, address, shape, strides, kind, device, is_read_only = _core.dlpack_tensor(capsule)
+    code, bits, lanes = kind
     try:
         dtype = _dtype_of(code, bits) if lanes == 1 else None
     except TypeError as error:
         raise BufferError(f"x has elements that need a package: {error}") from None
     if dtype is None:
-        raise BufferError(
-            f"the elements have code {code}, {bits} bits and {lanes} lanes, for which there is "
-            "no dtype"
-        )
-    kind = _kind()
-    if device[0] not in (_CPU, kind.own, *kind.others):
+        elements = f"code {code}, {bits} bits and {lanes} lanes"
+        raise BufferError(f"the elements have {elements}, for which there is no dtype")
+    here = _kind()
+    if device[0] not in (_CPU, here.own, *here.others):
         raise BufferError(f"the capsule's memory is on the device {device} of DLPack")
     steps = None if strides is None else tuple(step * dtype.itemsize for step in strides)
     return _Tensor(address, tuple(shape), dtype, steps, owner, is_read_only)
@@ -340,7 +324,6 @@ def _is_device_memory(address: int) -> bool:
 
 
 def _host_view(tensor: _Tensor) -> np.ndarray[Any, Any]:
-    """Returns a numpy array over a tensor in host memory."""
     address, shape, dtype, strides, owner, _ = tensor
     if 0 in shape or min(shape, default=0) < 0:
         # numpy refuses negative extents.
@@ -349,7 +332,7 @@ def _host_view(tensor: _Tensor) -> np.ndarray[Any, Any]:
     low, high = extent(shape, strides, dtype.itemsize)
     if address == 0 or not 0 < address + low < address + high < 1 << 63:
         raise _unreachable(address, shape, strides)
-    # A wrong address is an error, where a read by this process would end it.
+    # Reading a wrong address would end this process.
     if os.path.exists("/proc/self/mem"):
         for byte in (address + low, address + high - 1):
             host_memory(byte, 1)
@@ -360,12 +343,11 @@ def _host_view(tensor: _Tensor) -> np.ndarray[Any, Any]:
 def _steps(
     shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int
 ) -> tuple[int, ...]:
-    """Returns the strides of an array of another library."""
     if strides is None:
         return c_contiguous_strides(itemsize, shape)
     if len(strides) != len(shape):
         return strides
-    # Where there is no second element, the way to it may be any number.
+    # The stride of an axis of one element may be any number.
     return tuple(itemsize if n == 1 else it for n, it in zip(shape, strides, strict=True))
 
 
@@ -389,11 +371,10 @@ def _array_at(
 
 
 def from_cuda_array_interface(x: Any, /, *, sync: bool = True) -> GPUArray:
-    """Returns an array ``x`` of another library as a ``GPUArray``, by ``__cuda_array_interface__``
-    of version 2 or 3. PyCUDA has no such function.
+    """Returns ``x``, an array of another library, by ``__cuda_array_interface__``: not in PyCUDA.
 
-    Work on the result is ordered after the stream that ``x`` names if ``sync`` is True. Raises
-    ``BufferError`` if it is for reading only, or has a mask.
+    The interface has version 2 or 3. Work on the result is ordered after the stream of ``x`` if
+    ``sync`` is True. Raises ``BufferError`` if it is read-only, or has a mask.
 
     >>> class Other:
     ...     array = gpuarray.to_gpu(np.arange(3.0))
@@ -408,10 +389,10 @@ def from_cuda_array_interface(x: Any, /, *, sync: bool = True) -> GPUArray:
 
 
 def from_description(interface: dict[str, Any], owner: Any, sync: bool) -> GPUArray:
-    """Returns the array of a ``__cuda_array_interface__``, whose memory ``owner`` keeps."""
+    """Returns the array of a ``__cuda_array_interface__``, whose memory ``owner`` owns."""
     try:
         address, is_read_only = interface["data"]
-        # One of this library's keeps the memory.
+        # An address of this library keeps the memory.
         address = address if isinstance(address, int) else operator.index(address)
         shape = tuple(map(operator.index, interface["shape"]))
         typestr, descr = interface["typestr"], interface.get("descr")
@@ -432,9 +413,7 @@ def from_description(interface: dict[str, Any], owner: Any, sync: bool) -> GPUAr
     if stream is not None and sync and 0 not in shape:
         stream = _arguments.whole("the stream of x", stream)
         if not 0 < stream < 1 << 64:
-            raise ValueError(
-                f"the stream of x is {stream}, which __cuda_array_interface__ does not allow"
-            )
+            raise ValueError(f"the stream of x is {stream}, a number that is not allowed")
         if stream != _LEGACY:
             _wait(Stream.from_handle(_LEGACY), stream, owner)
     return _array_at(address, shape, dtype, steps, owner)
@@ -446,12 +425,11 @@ def _described_dtype(typestr: Any, descr: Any) -> np.dtype[Any]:
         dtype: np.dtype[Any] = np.dtype(_arguments.instance("typestr", typestr, str))
         record = None
         if dtype.kind == "V" and descr:
-            # Leaves out what fills gaps, which numpy describes as fields without a name.
+            # Without the gaps, which numpy describes as fields without a name.
             record = np.lib.format.descr_to_dtype([tuple(entry) for entry in descr])
     except (TypeError, ValueError) as error:
         raise ValueError(f"x has elements that have no dtype: {error}") from None
     if record is not None and record.itemsize != dtype.itemsize:
-        raise ValueError(
-            f"x has elements of {dtype.itemsize} bytes, and a descr of {record.itemsize}: {descr}"
-        )
+        sizes = f"{dtype.itemsize} bytes, and a descr of {record.itemsize}"
+        raise ValueError(f"x has elements of {sizes}: {descr}")
     return dtype if record is None else record

@@ -19,24 +19,15 @@ from ..compyte.dtypes import dtype_to_ctype as base_dtype_to_ctype
 if TYPE_CHECKING:
     from .._driver.device import Device
 
-__all__ = [
-    "Argument",
-    "ScalarArg",
-    "VectorArg",
-    "base_dtype_to_ctype",
-    "dtype_to_ctype",
-    "get_arg_type",
-    "get_or_register_dtype",
-    "match_dtype_to_c_struct",
-    "parse_c_arg",
-    "register_dtype",
-]
+__all__ = ["Argument", "ScalarArg", "VectorArg", "base_dtype_to_ctype", "dtype_to_ctype"]
+__all__ += ["get_arg_type", "get_or_register_dtype", "match_dtype_to_c_struct", "parse_c_arg"]
+__all__ += ["register_dtype"]
 
 _fill_dtype_registry(respect_windows=True)
 get_or_register_dtype("pycuda::complex<float>", np.complex64)
 get_or_register_dtype("pycuda::complex<double>", np.complex128)
 
-# What a texture of floating point numbers is read as; see pycuda-helpers.hpp.
+# The types of texture elements of floating-point numbers; see pycuda-helpers.hpp.
 _TEXTURE_TYPES = {
     np.dtype(np.float32): "fp_tex_float",
     np.dtype(np.float64): "fp_tex_double",
@@ -46,11 +37,11 @@ _TEXTURE_TYPES = {
 
 
 def dtype_to_ctype(dtype: Any, with_fp_tex_hack: bool = False) -> str:
-    """Returns the name in CUDA C of ``dtype``, a numeric one, one of :class:`pygpu.gpuarray.vec`,
-    or a registered one (:func:`get_or_register_dtype`).
+    """Returns the name in CUDA C of ``dtype``: numeric, of :class:`pygpu.gpuarray.vec`, or
+    registered by :func:`get_or_register_dtype`.
 
-    With ``with_fp_tex_hack`` floating point and complex dtypes get the names that
-    ``pycuda-helpers.hpp`` has for elements of textures.
+    With ``with_fp_tex_hack`` floating-point and complex dtypes get the names that
+    ``pycuda-helpers.hpp`` has for texture elements.
 
     >>> dtype_to_ctype(np.uint8), dtype_to_ctype(np.complex64)
     ('unsigned char', 'pycuda::complex<float>')
@@ -58,14 +49,12 @@ def dtype_to_ctype(dtype: Any, with_fp_tex_hack: bool = False) -> str:
     if dtype is None:
         raise ValueError("dtype may not be None")
     dtype = np.dtype(dtype)
-    if with_fp_tex_hack and dtype in _TEXTURE_TYPES:
-        return _TEXTURE_TYPES[dtype]
-    return base_dtype_to_ctype(dtype)
+    is_texture = with_fp_tex_hack and dtype in _TEXTURE_TYPES
+    return _TEXTURE_TYPES[dtype] if is_texture else base_dtype_to_ctype(dtype)
 
 
 class Argument:
-    """An argument ``name`` of ``dtype`` of a kernel that is made from a snippet: the base of
-    :class:`VectorArg` and :class:`ScalarArg`.
+    """An argument ``name`` of ``dtype``: the base of :class:`VectorArg` and :class:`ScalarArg`.
 
     >>> ScalarArg(np.int32, "n").dtype, VectorArg(np.float32, "x").name
     (dtype('int32'), 'x')
@@ -80,8 +69,7 @@ class Argument:
 
 
 class VectorArg(Argument):
-    """An array ``name`` of elements of ``dtype`` as an argument of a kernel that is made from a
-    snippet.
+    """An array ``name`` of elements of ``dtype`` as an argument of a kernel from a snippet.
 
     >>> VectorArg(np.float32, "x").declarator()
     'float *x'
@@ -96,8 +84,7 @@ class VectorArg(Argument):
 
 
 class ScalarArg(Argument):
-    """A number or a structure ``name`` of ``dtype`` as an argument of a kernel that is made from a
-    snippet.
+    """A number or a structure ``name`` of ``dtype`` as an argument of a kernel from a snippet.
 
     >>> ScalarArg(np.int32, "n").declarator(), ScalarArg(np.int32, "n").struct_char
     ('int n', 'i')
@@ -115,8 +102,7 @@ class ScalarArg(Argument):
 
 
 def parse_c_arg(c_arg: str) -> Argument:
-    """Reads the declaration ``c_arg`` of one argument in CUDA C, whose types have registered names:
-    a VectorArg for a pointer or an array, or a ScalarArg.
+    """Reads one declaration in CUDA C, ``c_arg``, as a VectorArg (pointer, array) or a ScalarArg.
 
     >>> parse_c_arg("const unsigned char *pixels")
     VectorArg('pixels', uint8)
@@ -125,8 +111,7 @@ def parse_c_arg(c_arg: str) -> Argument:
 
 
 def get_arg_type(c_arg: str) -> str:
-    """Returns the format code of the argument that ``c_arg`` declares in CUDA C: ``"P"`` for an
-    array.
+    """Returns the format code of the argument declared by ``c_arg``: ``"P"`` for an array.
 
     >>> get_arg_type("double *x"), get_arg_type("double x")
     ('P', 'd')
@@ -136,44 +121,38 @@ def get_arg_type(c_arg: str) -> str:
 
 class _Field(NamedTuple):
     name: str
-    # The dtype of one element, and the lengths of the axes of an array of them.
+    # The dtype of one element, and the extents of an array of them.
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
 
 
 def _fields(dtype: np.dtype[Any]) -> list[_Field]:
-    """The fields of a record in the order in which they lie in memory."""
     entries = dtype.fields
     assert entries is not None
-    result = []
-    for name in sorted(dtype.names or (), key=lambda name: entries[name][1]):
-        field = entries[name][0]
-        element, shape = field.subdtype or (field, ())
-        result.append(_Field(name, element, shape))
-    return result
+    names = sorted(dtype.names or (), key=lambda it: entries[it][1])
+    fields = {name: entries[name][0] for name in names}
+    return [_Field(name, *(it.subdtype or (it, ()))) for name, it in fields.items()]
 
 
-# The declarations of structures that match_dtype_to_c_struct has made, by name: with those that
-# they contain before them, innermost first.
+# The declarations of structures from match_dtype_to_c_struct, by name, after those they contain.
 _declarations: dict[str, list[str]] = {}
 
 
 def match_dtype_to_c_struct(
     device: Device | None, name: str, dtype: Any
 ) -> tuple[np.dtype[Any], str]:
-    """Returns a record dtype whose fields lie where a kernel finds those of a C structure, and the
-    structure's declaration, without those of structures that are its fields.
+    """Returns a record dtype with the layout of a C structure, and the structure's declaration.
 
-    The device's compiler is asked for the offsets and the size. The function is that of PyOpenCL;
-    :func:`get_or_register_dtype` takes the dtype that it returns. Raises ``Unsupported`` if the
-    backend compiles no kernels.
+    The offsets and the size are read from a kernel. The declaration does not include inner
+    structures'. :func:`get_or_register_dtype` takes the returned dtype; the function is PyOpenCL's.
+    Raises ``Unsupported`` if the backend does not compile kernels.
 
     Parameters
     ----------
-    device : pygpu.driver.Device or None. The device; None for that of the current context.
+    device : pygpu.driver.Device or None. The device; None for the current one.
     name : str. The name of the structure in CUDA C.
-    dtype : dtype. A record: its fields' names and dtypes, in the order in which they lie in memory.
-        Its offsets do not matter. A field may be an array, or a record that has a name already.
+    dtype : dtype. A record, whose offsets do not matter. Its fields, in memory order, may be
+        arrays, or records that have a name already.
 
     Examples
     --------
@@ -207,20 +186,15 @@ def match_dtype_to_c_struct(
     declarations.append(c_decl)
     offsets, size = _offsets("".join(declarations), name, [field.name for field in fields])
     formats = [(field.dtype, field.shape) if field.shape else field.dtype for field in fields]
-    result = np.dtype(
-        {
-            "names": [field.name for field in fields],
-            "formats": formats,
-            "offsets": offsets,
-            "itemsize": size,
-        }  # type: ignore[call-overload]
-    )
+    names = [field.name for field in fields]
+    layout: Any = {"names": names, "formats": formats, "offsets": offsets, "itemsize": size}
+    result = np.dtype(layout)
     _declarations[name] = declarations
     return result, c_decl
 
 
 def _offsets(declaration: str, name: str, fields: list[str]) -> tuple[list[int], int]:
-    """Asks the device where the fields of a structure lie, and how large it is: in bytes."""
+    """Returns the offsets of a structure's fields and its size, in bytes, from the device."""
     # The compiler's modules are imported by the first program that compiles.
     from ..compiler import SourceModule
 

@@ -3,27 +3,305 @@
 from __future__ import annotations
 
 from _thread import allocate_lock as _allocate_lock
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .. import _core
-from .._errors import CompileError
+from .._errors import CompileError, Unsupported
+from . import snippets
 from . import snippets as _snippets
-from .elementwise_source import FROM_RANGE, get_elwise_kernel_and_types, source_of
-from .snippets import Strides
+from .c_types import ScalarArg, dtype_to_ctype
+from .snippets import Declared, Strides
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from .._driver.textures import TextureReference
     from ..compiler import SourceModule
 
-__all__ = ["ElementwiseKernel"]
+__all__ = ["ElementwiseKernel", "get_elwise_kernel", "get_elwise_kernel_and_types"]
+__all__ += ["get_elwise_module", "get_elwise_range_module"]
+
+
+FROM_RANGE = ("long start", "long stop", "long step")
+
+
+def source_of(
+    declared: Sequence[Declared],
+    operation: str,
+    name: str,
+    preamble: str,
+    loop_prep: str,
+    after_loop: str,
+    *,
+    added: Sequence[str] = (),
+    ranged: bool = False,
+    strides: Strides = Strides(),  # noqa: B008
+    packs: Mapping[str, tuple[bool, bool]] | None = None,
+    pack: int = 1,
+) -> str:
+    """Returns the source of a kernel; a thread loads or stores ``pack`` neighbours of the arrays in
+    ``packs``, as that says, in one access."""
+    where = f"operation of {name}"
+    if ranged:
+        # The index after the last one may be out of range.
+        index = "long i;"
+        loop = f"""
+    const unsigned long pygpu_count =
+        step > 0 ? (start < stop ? ((unsigned long)stop - start - 1) / step + 1 : 0)
+                 : (start > stop ? ((unsigned long)start - stop - 1) / (0ul - step) + 1 : 0);
+    PYGPU_PART(pygpu_count);
+    for (unsigned long pygpu_turn = pygpu_first; pygpu_turn < pygpu_end;
+         pygpu_turn += pygpu_step) {{
+        i = (long)((unsigned long)start + pygpu_turn * step);{snippets.part(where, operation)};
+    }}"""
+    else:
+        index = "size_t i;"
+        if packs:
+            loop = _packed_loop(declared, where, operation, packs, pack)
+            rest = f"i = n / {pack} * {pack} + cta_start + tid; i < n; i += total_threads"
+        else:
+            loop = """
+    PYGPU_PART(n);"""
+            rest = "i = pygpu_first; i < pygpu_end; i += pygpu_step"
+        loop += f"""
+    for ({rest}) {{{snippets.part(where, operation)};
+    }}"""
+    return f"""{snippets.headers(strides)}{snippets.part(f"preamble of {name}", preamble)}
+{_PACK if packs else _PART}
+extern "C" __global__ void {name}({snippets.parameters(declared, added, strides)})
+{{
+    const size_t tid = threadIdx.x;
+    const size_t total_threads = (size_t)gridDim.x * blockDim.x;
+    const size_t cta_start = (size_t)blockDim.x * blockIdx.x;
+    {index}
+    {snippets.strided_arrays(declared, strides)}
+    {snippets.part(f"loop_prep of {name}", loop_prep)};
+    {loop}
+    {snippets.part(f"after_loop of {name}", after_loop)};
+}}
+"""
+
+
+# The elements of a thread: with a stride on a GPU, whose threads access neighbours together;
+# neighbours on a processor, for its vector units.
+_PART = """
+#ifdef __GPUARRAY_HOST__
+#define PYGPU_PART(count) \\
+    const size_t pygpu_part = ((count) + total_threads - 1) / total_threads; \\
+    const size_t pygpu_begin = (cta_start + tid) * pygpu_part; \\
+    const size_t pygpu_first = pygpu_begin < (count) ? pygpu_begin : (count); \\
+    const size_t pygpu_left = (count) - pygpu_first; \\
+    const size_t pygpu_end = pygpu_first + (pygpu_left < pygpu_part ? pygpu_left : pygpu_part); \\
+    const size_t pygpu_step = 1
+#else
+#define PYGPU_PART(count) \\
+    const size_t pygpu_first = cta_start + tid, pygpu_end = (count), pygpu_step = total_threads
+#endif
+"""
+
+
+# Neighbours that one access moves; ``i`` is then of a type without operations.
+_PACK = """
+namespace pygpu {
+struct NoIndex {};
+template <class T, int COUNT>
+struct alignas(sizeof(T) * COUNT < 16 ? sizeof(T) * COUNT : 16) Pack {
+    T items[COUNT];
+};
+}
+"""
+
+
+def _packed_loop(
+    declared: Sequence[Declared],
+    where: str,
+    operation: str,
+    packs: Mapping[str, tuple[bool, bool]],
+    pack: int,
+) -> str:
+    loads, stores = "", ""
+    items = {name: f"pygpu_{name}[pygpu_item]" for name in packs}
+    operation = snippets.part(where, snippets.with_elements(operation, items))
+    for it in declared:
+        if it.name not in packs:
+            continue
+        load, store = packs[it.name]
+        element = dtype_to_ctype(it.argument.dtype)
+        local, address = f"pygpu_pack_{it.name}", f"{it.name} + {pack} * pygpu_turn"
+        loads += f"        pygpu::Pack<{element}, {pack}> {local};\n"
+        if load:
+            loads += f"        {local} = *(const pygpu::Pack<{element}, {pack}> *)({address});\n"
+        const = "" if store else "const "
+        loads += f"        {const}{element} (&pygpu_{it.name})[{pack}] = {local}.items;\n"
+        if store:
+            stores += f"        *(pygpu::Pack<{element}, {pack}> *)({address}) = {local};\n"
+    return f"""
+    for (size_t pygpu_turn = cta_start + tid; pygpu_turn < n / {pack};
+         pygpu_turn += total_threads) {{
+{loads}
+        const pygpu::NoIndex i = {{}};
+        (void)i;
+#pragma unroll
+        for (int pygpu_item = 0; pygpu_item < {pack}; ++pygpu_item) {{{operation};
+        }}
+{stores}    }}"""
+
+
+def get_elwise_module(
+    arguments: str | Iterable[Any],
+    operation: str,
+    name: str = "kernel",
+    keep: bool = False,
+    options: Sequence[str] | None = None,
+    preamble: str = "",
+    loop_prep: str = "",
+    after_loop: str = "",
+) -> SourceModule:
+    """Compiles a kernel that runs statements for each ``i`` below its argument ``n``.
+
+    Other arguments are as in :class:`pygpu.compiler.SourceModule`. Raises ``CompileError`` if the
+    compiler refused the source.
+
+    Parameters
+    ----------
+    arguments : sequence of VectorArg and ScalarArg. All arguments, with ``n`` among them.
+    operation, preamble, loop_prep, after_loop : str. Statements for each element, declarations
+        before the kernel, and statements of each thread before and after its elements.
+    name : str. The kernel's name.
+
+    Examples
+    --------
+    >>> from pygpu.elementwise import VectorArg
+    >>> arguments = [VectorArg(np.float32, "x"), ScalarArg(np.uintp, "n")]
+    >>> twice = get_elwise_module(arguments, "x[i] *= 2", "twice").get_function("twice")
+    >>> x = gpuarray.arange(3, dtype=np.float32)
+    >>> twice(x, np.uintp(3), block=x._block, grid=x._grid)
+    >>> x
+    array([0., 2., 4.], dtype=float32)
+    """
+    texts = preamble, loop_prep, after_loop
+    source = source_of(snippets.parse(arguments, operation, *texts), operation, name, *texts)
+    return snippets.module_of(source, options, keep)
+
+
+def get_elwise_range_module(
+    arguments: str | Iterable[Any],
+    operation: str,
+    name: str = "kernel",
+    keep: bool = False,
+    options: Sequence[str] | None = None,
+    preamble: str = "",
+    loop_prep: str = "",
+    after_loop: str = "",
+) -> SourceModule:
+    """Compiles a kernel that runs statements for ``range(start, stop, step)``, ``long`` arguments.
+
+    Other arguments are as in :func:`get_elwise_module`.
+
+    Parameters
+    ----------
+    arguments : sequence of VectorArg and ScalarArg. All arguments, with ``start``, ``stop`` and
+        ``step`` among them.
+
+    Examples
+    --------
+    >>> from pygpu.elementwise import VectorArg
+    >>> bounds = [ScalarArg(np.intp, name) for name in ("start", "stop", "step")]
+    >>> module = get_elwise_range_module([VectorArg(np.float32, "x"), *bounds], "x[i] = 7", "put")
+    >>> x, range_ = gpuarray.zeros(5, np.float32), map(np.intp, (1, 5, 2))
+    >>> module.get_function("put")(x, *range_, block=x._block, grid=x._grid)
+    >>> x
+    array([0., 7., 0., 7., 0.], dtype=float32)
+    """
+    texts = preamble, loop_prep, after_loop
+    declared = snippets.parse(arguments, operation, *texts)
+    source = source_of(declared, operation, name, *texts, ranged=True)
+    return snippets.module_of(source, options, keep)
+
+
+def get_elwise_kernel_and_types(
+    arguments: str | Iterable[Any],
+    operation: str,
+    name: str = "kernel",
+    keep: bool = False,
+    options: Sequence[str] | None = None,
+    use_range: bool = False,
+    **kwargs: Any,
+) -> tuple[SourceModule, _core.Function, list[Any]]:
+    """Returns the module, the prepared kernel and the arguments of :func:`get_elwise_module`.
+
+    The arguments are the given ones and ``n``, or ``start``, ``stop`` and ``step``.
+
+    Other arguments are as in :func:`get_elwise_module`.
+
+    Parameters
+    ----------
+    arguments : str or sequence of VectorArg and ScalarArg. The arguments of the program.
+    use_range : bool. If True, ``i`` runs through a range; see :func:`get_elwise_range_module`.
+    **kwargs : str. ``preamble``, ``loop_prep`` and ``after_loop`` of :func:`get_elwise_module`.
+
+    Examples
+    --------
+    >>> _, twice, arguments = get_elwise_kernel_and_types("float *x", "x[i] *= 2")
+    >>> [argument.name for argument in arguments]
+    ['x', 'n']
+    """
+    declared = snippets.parse(arguments, operation, *map(str, kwargs.values()))
+    added = [(np.intp, it) for it in ("start", "stop", "step")] if use_range else [(np.uintp, "n")]
+    declared += [Declared(ScalarArg(dtype, it), False) for dtype, it in added]
+    make = get_elwise_range_module if use_range else get_elwise_module
+    module = make(declared, operation, name, keep, options, **kwargs)
+    function = module.get_function(name)
+    function.prepare("".join(it.argument.struct_char for it in declared))
+    return module, function, [it.argument for it in declared]
+
+
+def get_elwise_kernel(
+    arguments: str | Iterable[Any],
+    operation: str,
+    name: str = "kernel",
+    keep: bool = False,
+    options: Sequence[str] | None = None,
+    **kwargs: Any,
+) -> _core.Function:
+    """Returns the prepared kernel alone, whose last argument is the number of elements.
+
+    Arguments are as in :func:`get_elwise_kernel_and_types`.
+
+    >>> twice = get_elwise_kernel("float *x", "x[i] *= 2")
+    >>> x = gpuarray.arange(3, dtype=np.float32)
+    >>> twice.prepared_call(x._grid, x._block, x.gpudata, 3)
+    >>> x
+    array([0., 2., 4.], dtype=float32)
+    """
+    return get_elwise_kernel_and_types(arguments, operation, name, keep, options, **kwargs)[1]
+
+
+def textured_kernel(
+    arguments: list[Any], operation: str, name: str, textures: dict[str, Any], loop_prep: str = ""
+) -> tuple[_core.Function, list[TextureReference]]:
+    """Returns a prepared kernel that reads elements through texture references of these names and
+    dtypes, and the references."""
+    if not _core.has_textures():
+        raise Unsupported(f"{name}: its kernel reads through textures, which the device has not")
+    texels = {it: dtype_to_ctype(dtype, with_fp_tex_hack=True) for it, dtype in textures.items()}
+    declare = "texture<{}, 1, cudaReadModeElementType> {};".format
+    references = [declare(texel, it) for it, texel in texels.items()]
+    arguments = [*arguments, ScalarArg(np.uintp, "n")]
+    preamble = "\n".join(["#include <pycuda-helpers.hpp>", *references])
+    module = get_elwise_module(arguments, operation, name, preamble=preamble, loop_prep=loop_prep)
+    kernel = module.get_function(name)
+    bound = [module.get_texref(reference) for reference in textures]
+    kernel.prepare("".join(argument.struct_char for argument in arguments), texrefs=bound)
+    return kernel, bound
 
 
 class _Modules:
-    """The modules of one source on one device, as one module to a texture reference: what is bound
-    to a reference is bound in each, also in those that are compiled later."""
+    """The modules of one source on one device, as one module to a texture reference.
+
+    A binding of the reference is set in each module, also in those compiled later.
+    """
 
     def __init__(self) -> None:
         self._lock = _allocate_lock()
@@ -41,7 +319,7 @@ class _Modules:
             self._modules.append(module)
 
     def get_global(self, name: str) -> tuple[int, int]:
-        """The reference in one of them."""
+        """Returns the address and size of the reference in one of them."""
         return self._modules[0].get_global(name)
 
     def _bind(self, name: str, made: Any) -> None:
@@ -58,8 +336,10 @@ class _Modules:
 
 
 class _Generator:
-    """The source of one kernel in each arrangement of its arrays; takes what the kernel was made
-    with, and keeps it: a kernel that runs is not changed by what its object gets later."""
+    """The source of one kernel in each arrangement of its arrays.
+
+    It keeps the arguments that the kernel was made with: later changes of its object do not matter.
+    """
 
     def __init__(
         self,
@@ -82,9 +362,8 @@ class _Generator:
                 f"argument; arguments is {arguments!r}"
             )
         self._arguments = declared
-        self._usage = _snippets.Usage(
-            declared, operation, preamble, [loop_prep, after_loop], options
-        )
+        beside = [loop_prep, after_loop]
+        self._usage = _snippets.Usage(declared, operation, preamble, beside, options)
         self._packs = self._usage.in_packs()
         sizes = [it.argument.dtype.itemsize for it in declared if it.name in self._packs]
         fit = bool(sizes) and all(size in (1, 2, 4, 8) for size in sizes)
@@ -95,7 +374,7 @@ class _Generator:
         self._has_references = _core.declares_references(preamble)
 
     def definition(self) -> tuple[_Generator, str, list[Any], bool, int, bool]:
-        """Returns what the launcher has to know."""
+        """Returns the definition for the launcher."""
         declaration = _snippets.declaration(self._arguments, self._usage)
         sequential = self._usage.is_sequence(self._packs)
         return self, self._name, declaration, self._usage.order_free, self._pack, sequential
@@ -103,7 +382,6 @@ class _Generator:
     def _build(
         self, ranged: bool, packed: bool, wide: bool, ranks: tuple[int, ...]
     ) -> tuple[_core.Function]:
-        """Compiles a variant, for the launcher."""
 
         def build(strides: Strides, packs: Any = None) -> tuple[_core.Function]:
             source = source_of(
@@ -124,8 +402,8 @@ class _Generator:
             try:
                 return build(Strides(), self._packs)
             except CompileError:
-                # Statements that need the elements where they lie in memory; or that are wrong,
-                # which the plain source says better. It serves each element with a thread.
+                # Statements that need the elements in memory, or wrong ones. The plain source,
+                # with an element per thread, has the better message.
                 pass
         return _snippets.build_strided(build, Strides(ranks, wide), self._name)
 
@@ -138,8 +416,8 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
     Parameters
     ----------
     arguments : str or sequence of VectorArg and ScalarArg. The arguments as C declares them:
-        ``"float a, float *x, const int *y"``. Work on other streams may read what is declared
-        ``const`` at the same time, unless the statements write it all the same.
+        ``"float a, float *x, const int *y"``. Work on other streams may read ``const`` arrays at
+        the same time, unless the statements write them.
     operation : str. Statements for the element ``i``: ``"y[i] = a * x[i]"``. ``n`` is the number of
         elements.
     name : str. The kernel's name.
@@ -148,15 +426,15 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
 
     Notes
     -----
-    Nothing is read or compiled before the first call, as in PyCUDA, so that an object can be made
-    before its types are registered. Errors in its source appear at each call. The source is
-    compiled once more for each other way in which arrays lie in memory.
+    Compilation happens at the first call, as in PyCUDA, so types can be registered until then.
+    Errors in the source appear at each call. The source is compiled again for each other layout of
+    the arrays in memory.
 
     A call takes the arguments, ``range`` or ``slice`` (the indices ``i``, which count the elements
-    of the first array) and ``stream``. It raises, before anything runs, ``TypeError`` for elements
-    of another size (those of one size are read as the declared type, as in PyCUDA) and
+    of the first array) and ``stream``. Before anything runs it raises ``TypeError`` for elements of
+    another size (elements of the same size are read as the declared type, as in PyCUDA), and
     ``ValueError`` if arrays that are accessed as ``x[i]`` differ in length or lack elements of
-    ``range``; those that are accessed at other indices, too, may be longer. PyCUDA checks none of
+    ``range``. Arrays that are also accessed at other indices may be longer. PyCUDA checks none of
     these.
 
     Examples
@@ -193,11 +471,11 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
         }
 
     def __getstate__(self) -> dict[str, Any]:
-        """What copies are made of, which read and compile it themselves."""
+        """Returns the attributes without the modules, which a copy compiles itself."""
         return {name: value for name, value in self.__dict__.items() if name != "_modules"}
 
     def _define(self) -> tuple[_Generator, str, list[Any], bool, int, bool]:
-        """Reads the declaration, for the launcher, which takes the first result that it gets."""
+        """Reads the declaration; called by the launcher until it returns."""
         if not hasattr(self, "gen_kwargs"):
             raise RuntimeError("ElementwiseKernel.__init__ has not been called")
         modules = self.__dict__.setdefault("_modules", {})
@@ -206,8 +484,7 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
     def generate_stride_kernel_and_types(
         self, use_range: bool
     ) -> tuple[SourceModule, _core.Function, list[Any]]:
-        """Returns the result of :func:`get_elwise_kernel_and_types` for this kernel, which takes
-        ``range`` or ``slice`` if ``use_range`` is True.
+        """Returns :func:`get_elwise_kernel_and_types` of this kernel, with ``use_range`` or not.
 
         >>> add = ElementwiseKernel("float a, float *x", "x[i] += a")
         >>> module, function, arguments = add.generate_stride_kernel_and_types(False)
@@ -218,13 +495,11 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
         return get_elwise_kernel_and_types(use_range=use_range, **self.gen_kwargs)
 
     def get_texref(self, name: str, use_range: bool = False) -> TextureReference:
-        """Returns the texture reference that the preamble declares as ``texture<...>`` under
-        ``name``, for the current device.
+        """Returns the texture reference ``name`` of the preamble, for the current device.
 
-        The statements are compiled for each arrangement of the arrays; what is bound to the
-        reference is bound for all, whatever ``use_range`` says: in PyCUDA the kernel for ``range``
-        has a reference of its own. Raises ``Unsupported`` if the device has no textures, or the
-        backend compiles no kernels.
+        A binding holds for all variants of the kernel, whatever ``use_range`` says; PyCUDA's kernel
+        for ``range`` has its own reference. Raises ``Unsupported`` if the device does not support
+        textures, or the backend does not compile kernels.
 
         >>> twice = ElementwiseKernel(
         ...     "float *x",

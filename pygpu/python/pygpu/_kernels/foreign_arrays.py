@@ -1,15 +1,14 @@
-"""Objects that stand for arrays in calls of kernels: ``gpudata`` says where their elements lie."""
+"""Objects that stand for arrays in kernel calls: ``gpudata`` is the address of their elements."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._core import GPUArray
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy as np
 
 
@@ -18,9 +17,9 @@ def adopt(
 ) -> tuple[Any, ...]:
     """Returns the arguments of a kernel with an array in place of each such object.
 
-    ``declared`` has, of the kernel's arrays, the dtype and whether the running index accesses it,
-    and None for numbers. An object without a shape has as many elements as the first array that
-    has one, if the index accesses it: of others no more than the address counts.
+    ``declared`` has the dtype of each array, and True if the running index accesses it; None for
+    numbers. An object without a shape is as long as the first array with one if the index accesses
+    it; otherwise its size is not used.
     """
     pairs = list(zip(arguments, declared))
     sizes = (math.prod(it.shape) for it, array in pairs if array and hasattr(it, "shape"))

@@ -1,22 +1,25 @@
-"""Reductions of a program's expressions: the source, the modules, and what launches them."""
+"""Reductions by a program's expressions: the source, the modules, and the launcher."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
+from ..tools import context_dependent_memoize
 from . import snippets
-from .c_types import dtype_to_ctype, get_arg_type
-from .snippets import THREADS, Strides
+from .c_types import VectorArg, dtype_to_ctype, get_arg_type
+from .snippets import THREADS, Declared, Strides
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from ..compiler import SourceModule
 
-__all__ = ["ReductionKernel", "get_reduction_kernel_and_types", "get_reduction_module"]
+__all__ = ["ReductionKernel", "get_all_kernel", "get_any_kernel", "get_dot_kernel"]
+__all__ += ["get_minmax_kernel", "get_minmax_neutral", "get_reduction_kernel_and_types"]
+__all__ += ["get_reduction_module", "get_subset_dot_kernel", "get_subset_minmax_kernel"]
+__all__ += ["get_subset_sum_kernel", "get_sum_kernel"]
 
 PARTIALS = "pycuda_reduction_inp"
 # Values that a thread of the host combines elements into: a power of two.
@@ -28,7 +31,6 @@ def _one_line(text: Any) -> str:
 
 
 def _macros(out_type: str, reduce_expr: str, preamble: str, block_size: int) -> str:
-    """What the kernels of a module share."""
     return f"""#define BLOCK_SIZE {block_size}
 #define REDUCE(a, b) ({_one_line(reduce_expr)})
 {snippets.part("preamble", preamble)}
@@ -44,8 +46,8 @@ def _kernel(
 ) -> str:
     """Returns a kernel whose blocks have one result each.
 
-    Threads first combine what lies a whole grid apart, four elements at a time so that their loads
-    wait for memory together. The shared memory has no type, so that no constructor runs there.
+    Threads first combine elements a whole grid apart, four at a time so that their loads overlap.
+    The shared memory is untyped, so that no constructor runs there.
     """
     size = block_size - 1
     values = "".join(
@@ -86,8 +88,8 @@ extern "C" __global__ void {name}(out_type *out, {parameters})
 
 
 def _kernel_of_host(name: str, parameters: str, arrays: str, neutral: Any, map_expr: str) -> str:
-    """Returns the same kernel for the host, where a block is one thread: it combines a part of the
-    elements, in :data:`_LANES` values at a time so that none waits for the one before."""
+    """Returns the kernel for the host, where a block is one thread and combines a part of the
+    elements, in :data:`_LANES` independent values."""
     neutral = _one_line(neutral)
     halves = []
     half = _LANES
@@ -140,7 +142,7 @@ def get_reduction_module(
 ) -> SourceModule:
     """Compiles one kernel of a reduction.
 
-    Its arguments are ``out``, one element for each block, those of ``arguments``, a number without
+    Its arguments are ``out``, one element for each block, the given ``arguments``, a number without
     effect, and the number of elements. Raises ``CompileError`` if the compiler refused the source.
 
     Parameters
@@ -179,17 +181,15 @@ def get_reduction_kernel_and_types(
     options: Sequence[str] | None = None,
     preamble: str = "",
 ) -> tuple[_core.Function, list[str]]:
-    """Returns one kernel of a reduction, prepared, and the format codes of its arguments between
-    ``out`` and the two numbers at the end.
+    """Returns one prepared kernel of a reduction, and the format codes of its own arguments.
 
-    Other arguments are as in :func:`get_reduction_module`. ``map_expr`` is
-    ``"in[i]"`` by default, in stage 2 a block's result. Raises ``AssertionError`` for another
-    ``stage``.
+    Other arguments are as in :func:`get_reduction_module`. ``map_expr`` is ``"in[i]"`` by default,
+    in stage 2 a block's result. Raises ``AssertionError`` for another ``stage``.
 
     Parameters
     ----------
-    stage : {1, 2}. 1 for the kernel that reads elements, 2 for the one that reads the results of
-        blocks, which are an argument before the others.
+    stage : {1, 2}. 1 for the kernel that reads elements, 2 for the one that reads the blocks'
+        results, its first array.
 
     Examples
     --------
@@ -210,18 +210,8 @@ def get_reduction_kernel_and_types(
         raise AssertionError(f"stage is {stage}; allowed are 1 and 2")
     if arguments is None:
         raise ValueError("arguments is None; the declaration of at least one array is needed")
-    module = get_reduction_module(
-        out_type,
-        block_size,
-        neutral,
-        reduce_expr,
-        map_expr,
-        arguments,
-        name,
-        keep,
-        options,
-        preamble,
-    )
+    texts = neutral, reduce_expr, map_expr, arguments
+    module = get_reduction_module(out_type, block_size, *texts, name, keep, options, preamble)
     codes = [get_arg_type(text) for text in arguments.split(",")]
     function = module.get_function(name)
     function.prepare(f"P{''.join(codes)}IN")
@@ -232,32 +222,31 @@ class ReductionKernel(_core.ReductionLauncher):
     """A reduction of all elements of arrays to one value, compiled at its first call.
 
     Other arguments are as in :class:`pygpu.compiler.SourceModule`. Raises ``AssertionError`` if
-    there is no array among the arguments.
+    the arguments do not include an array.
 
     Parameters
     ----------
-    dtype_out : dtype. The dtype of the result, and of what is combined.
-    neutral : str or number. What combined with a value ``x`` is ``x``; the result for arrays
-        without elements.
+    dtype_out : dtype. The dtype of the result, and of the values that are combined.
+    neutral : str or number. The neutral element, which is also the result for empty arrays.
     reduce_expr : str. An expression of the values ``a`` and ``b``: ``"a + b"``, commutative and
         associative.
     map_expr : str, optional. An expression for the element ``i``: ``"x[i] * y[i]"``, and
         ``"in[i]"`` by default.
     arguments : str or sequence of VectorArg and ScalarArg. The arguments as C declares them; the
-        first array has the number of elements.
+        length of the first array counts.
     name : str. The start of the kernels' names.
     preamble : str. Source before the kernels: functions, structures, ``#include`` lines.
 
     Notes
     -----
-    A call takes the arguments, ``stream``, ``out``, an array of one element for the result,
+    A call takes the arguments, ``stream``, ``out`` (an array of one element for the result),
     ``allocator``, and ``kernel_wrapper``; it returns the array with the result. Arguments are
-    checked as those of :class:`pygpu.elementwise.ElementwiseKernel`.
+    checked as by :class:`pygpu.elementwise.ElementwiseKernel`.
 
-    ``kernel_wrapper`` is called with the ``prepared_async_call`` of both kernels, and what it
-    returns is called in their place: with grid, block, stream, the array for the results of blocks,
-    that of the first kernel's for the second, the arguments, the number of elements, and
-    ``shared_size``. Arrays have to be contiguous then. PyCUDA's kernels have one more number.
+    ``kernel_wrapper`` is called with the ``prepared_async_call`` of both kernels, and its result is
+    called in their place: with grid, block, stream, the array for the blocks' results, for the
+    second kernel the first one's results, the arguments, the number of elements, and
+    ``shared_size``. Arrays must then be contiguous. PyCUDA's kernels have one more number.
 
     Examples
     --------
@@ -312,13 +301,12 @@ class ReductionKernel(_core.ReductionLauncher):
         self._given = dtype_out, *texts
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What copies and pickles are made of, which compile the source themselves."""
+        """Returns the constructor's arguments: copies and pickles compile the source themselves."""
         return type(self), self._given
 
     def _build(
         self, ranged: bool, packed: bool, wide: bool, ranks: tuple[int, ...]
     ) -> tuple[_core.Function, _core.Function]:
-        """Compiles a variant, for the launcher."""
         neutral, reduce_expr, map_expr, preamble = self._expressions
         name, options, keep = self._compilation
         names = (f"{name}_stage1", f"{name}_stage2")
@@ -330,15 +318,119 @@ class ReductionKernel(_core.ReductionLauncher):
             parameters = snippets.parameters(self._arguments, ["size_t n"], strides)
             arrays = snippets.strided_arrays(self._arguments, strides)
             inputs = f"const out_type *{PARTIALS}, {parameters}"
-            for text in (
-                (names[0], parameters, arrays, neutral, map_expr),
-                (names[1], inputs, arrays, neutral, f"{PARTIALS}[i]"),
-            ):
-                if on_host:
-                    source += _kernel_of_host(*text)
-                else:
-                    source += _kernel(*text, THREADS)
+            first = names[0], parameters, arrays, neutral, map_expr
+            for text in (first, (names[1], inputs, arrays, neutral, f"{PARTIALS}[i]")):
+                source += _kernel_of_host(*text) if on_host else _kernel(*text, THREADS)
             return snippets.module_of(source, options, keep)
 
         module = snippets.build_strided(build, Strides(ranks, wide), name)
         return module.get_function(names[0]), module.get_function(names[1])
+
+
+_INFINITY = "#define MY_INFINITY __int_as_float(0x7f800000)"
+
+
+def _array(dtype: Any, name: str) -> Declared:
+    return Declared(VectorArg(dtype, name), True)
+
+
+@context_dependent_memoize
+def get_sum_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
+    """Returns a reduction of an array to its sum."""
+    dtype_out = dtype_in if dtype_out is None else dtype_out
+    return ReductionKernel(dtype_out, "0", "a+b", arguments=[_array(dtype_in, "in")])
+
+
+@context_dependent_memoize
+def get_any_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
+    """Returns a reduction of an array to 1 if any element is not zero, else 0."""
+    dtype_out = dtype_in if dtype_out is None else dtype_out
+    arguments = [_array(dtype_in, "in")]
+    return ReductionKernel(dtype_out, "0", "(a != 0) || (b != 0)", "in[i] != 0", arguments)
+
+
+@context_dependent_memoize
+def get_all_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
+    """Returns a reduction of an array to 1 if no element is zero, else 0."""
+    dtype_out = dtype_in if dtype_out is None else dtype_out
+    arguments = [_array(dtype_in, "in")]
+    return ReductionKernel(dtype_out, "1", "(a != 0) && (b != 0)", "in[i] != 0", arguments)
+
+
+@context_dependent_memoize
+def get_subset_sum_kernel(dtype_out: Any, dtype_subset: Any, dtype_in: Any) -> ReductionKernel:
+    """Returns a reduction to the sum of some elements of an array."""
+    dtype_out = dtype_in if dtype_out is None else dtype_out
+    arguments = [_array(dtype_subset, "lookup_tbl"), _array(dtype_in, "in")]
+    return ReductionKernel(dtype_out, "0", "a+b", "in[lookup_tbl[i]]", arguments)
+
+
+@context_dependent_memoize
+def get_dot_kernel(dtype_out: Any, dtype_a: Any, dtype_b: Any) -> ReductionKernel:
+    """Returns a reduction to the sum of the products of two arrays' elements."""
+    arguments = [_array(dtype_a, "a"), _array(dtype_b, "b")]
+    return ReductionKernel(dtype_out, "0", "a+b", "a[i]*b[i]", arguments)
+
+
+@context_dependent_memoize
+def get_subset_dot_kernel(
+    dtype_out: Any, dtype_subset: Any, dtype_a: Any = None, dtype_b: Any = None
+) -> ReductionKernel:
+    """Returns a reduction to the sum of the products of some elements of two arrays.
+
+    The default of ``dtype_a`` is ``dtype_out``, and of ``dtype_b`` the dtype of the first array.
+    """
+    dtype_out = dtype_a if dtype_out is None else dtype_out
+    dtype_b = next(it for it in (dtype_b, dtype_a, dtype_out) if it is not None)
+    dtype_a = dtype_out if dtype_a is None else dtype_a
+    arguments = [_array(dtype_subset, "lookup_tbl"), _array(dtype_a, "a"), _array(dtype_b, "b")]
+    mapped = "a[lookup_tbl[i]]*b[lookup_tbl[i]]"
+    return ReductionKernel(dtype_out, "0", "a+b", mapped, arguments)
+
+
+def get_minmax_neutral(what: str, dtype: Any) -> str:
+    """Returns the neutral element of ``what``, ``"min"`` or ``"max"``, in CUDA C.
+
+    For floats it is ``MY_INFINITY`` or ``-MY_INFINITY``, which the kernel's preamble must define.
+
+    >>> get_minmax_neutral("min", np.int8), get_minmax_neutral("max", np.float32)
+    ('127', '-MY_INFINITY')
+    """
+    if what not in ("min", "max"):
+        raise ValueError(f'what is {what!r}, not "min" or "max"')
+    dtype = np.dtype(dtype)
+    if issubclass(dtype.type, np.inexact):
+        return "MY_INFINITY" if what == "min" else "-MY_INFINITY"
+    limits = np.iinfo(dtype)
+    if what == "min":
+        return f"{limits.max}{'ull' if limits.max > np.iinfo(np.int64).max else ''}"
+    return f"({limits.min + 1} - 1)" if limits.min else "0"  # C has no literal of the least number
+
+
+def _minmax_expression(what: str, dtype: Any) -> str:
+    if dtype == np.float64:
+        return f"f{what}(a,b)"
+    if dtype == np.float32:
+        return f"f{what}f(a,b)"
+    if np.dtype(dtype).kind in "iu":
+        return f"{what}(a,b)"
+    raise TypeError(
+        f"unsupported dtype specified: {np.dtype(dtype)}; allowed are integers, float32 and float64"
+    )
+
+
+@context_dependent_memoize
+def get_minmax_kernel(what: str, dtype: Any) -> ReductionKernel:
+    """Returns a reduction of integers or floats to the ``what``: ``"min"`` or ``"max"``."""
+    expression, neutral = _minmax_expression(what, dtype), get_minmax_neutral(what, dtype)
+    arguments = [_array(dtype, "in")]
+    return ReductionKernel(dtype, neutral, expression, None, arguments, preamble=_INFINITY)
+
+
+@context_dependent_memoize
+def get_subset_minmax_kernel(what: str, dtype: Any, dtype_subset: Any) -> ReductionKernel:
+    """Returns :func:`get_minmax_kernel` of ``what`` for some elements of an array."""
+    expression, neutral = _minmax_expression(what, dtype), get_minmax_neutral(what, dtype)
+    arguments = [_array(dtype_subset, "lookup_tbl"), _array(dtype, "in")]
+    mapped = "in[lookup_tbl[i]]"
+    return ReductionKernel(dtype, neutral, expression, mapped, arguments, preamble=_INFINITY)

@@ -1,13 +1,12 @@
-"""Kernels around a program's expressions: what the expressions do with arrays, and the source.
+"""Kernels from a program's expressions: analysis of the expressions, and the source.
 
-The arguments of every generated kernel are those that the program declares, then what the kind of
-kernel adds (the number of elements), then the geometry of each array that is not one run of
-elements."""
+The arguments of every generated kernel are those that the program declares, then the ones of its
+kind (the number of elements), then the geometry of each array that is not one run of elements."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _core
@@ -16,16 +15,14 @@ from .._errors import CompileError
 from .c_types import ScalarArg, VectorArg, dtype_to_ctype, parse_c_arg
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from ..compiler import SourceModule
 
 THREADS = 256
-"""The threads of each block of a generated kernel; the launchers of the core know it, too."""
+"""The threads of each block of a generated kernel, as in the launchers of the core."""
 
-# What this module does not read: texts without escapes, continued lines, other spellings of marks.
+# Not parsed here: raw strings, continued lines, other spellings of marks.
 _UNREAD = re.compile(r'R"|\\\n|\\\r|%:|<:|\?\?[=(/]')
-# Macros may hide the index and arrays, and change what is passed to them.
+# Macros may hide the index and arrays, and change the arguments passed to them.
 _MACROS = re.compile(r"#(?!\s*(?:include\s*<|pragma|if|el|endif|line|error))|%:")
 # An element that is reached otherwise than by its name: through its address, or a reference to it.
 _ELEMENT = "\0"
@@ -70,14 +67,16 @@ class Declared(NamedTuple):
         return const + dtype_to_ctype(self.argument.dtype)
 
     def declarator(self) -> str:
-        """The argument's declaration."""
+        """Returns the argument's declaration."""
         return ("const " if self.constant else "") + self.argument.declarator()
 
 
 def parse(arguments: str | Iterable[Any], *texts: str) -> list[Declared]:
     """Returns the arguments of a declaration in C, or of a list of ``VectorArg`` and ``ScalarArg``.
-    To PyCUDA ``const`` is a word that it leaves out; here an array stays so where the texts, the
-    pieces of the kernel, do nothing with it but read elements."""
+
+    PyCUDA ignores ``const``; here an array stays constant if the texts, the pieces of the kernel,
+    only read its elements.
+    """
     if isinstance(arguments, str):
         parts = arguments.split(",")
         declared = [
@@ -85,10 +84,8 @@ def parse(arguments: str | Iterable[Any], *texts: str) -> list[Declared]:
             for text in parts
         ]
     elif not isinstance(arguments, Iterable):
-        raise TypeError(
-            f"arguments is {arguments!r}; a declaration in C or a sequence of VectorArg and "
-            "ScalarArg is needed"
-        )
+        needed = "a declaration in C or a sequence of VectorArg and ScalarArg is needed"
+        raise TypeError(f"arguments is {arguments!r}; {needed}")
     else:
         declared = []
         for argument in arguments:
@@ -96,9 +93,8 @@ def parse(arguments: str | Iterable[Any], *texts: str) -> list[Declared]:
                 declared.append(argument)
                 continue
             if not isinstance(argument, VectorArg | ScalarArg):
-                raise TypeError(
-                    f"arguments has the member {argument!r}; a VectorArg or a ScalarArg is needed"
-                )
+                needed = "a VectorArg or a ScalarArg is needed"
+                raise TypeError(f"arguments has the member {argument!r}; {needed}")
             declared.append(Declared(argument, constant=False))
     names = [it.name for it in declared]
     if len(set(names)) < len(names):
@@ -108,7 +104,7 @@ def parse(arguments: str | Iterable[Any], *texts: str) -> list[Declared]:
 
 
 def _is_read(name: str, code: str) -> bool:
-    """Whether each place with an array's name reads an element of it, or a member of one."""
+    """Returns True if each use of an array's name reads an element of it, or a member of one."""
     for found in re.finditer(rf"(?<![\w$]){name}\b", code):
         before, end = code[: found.start()].rstrip(), _access_end(code, found.end())
         if before.endswith((".", "->", "::")):
@@ -121,14 +117,14 @@ def _is_read(name: str, code: str) -> bool:
 
 
 def _access_end(code: str, place: int) -> int:
-    """Returns where the brackets and members end that follow a name."""
+    """Returns the end of the brackets and members that follow a name."""
     while access := _ACCESS.match(code, place):
         place = _closing(code, access.end()) if access[0].endswith("[") else access.end()
     return place
 
 
 def _closing(code: str, start: int) -> int:
-    """Returns where the bracket ends that was opened in front of ``start``."""
+    """Returns the end of the bracket that was opened before ``start``."""
     depth = 1
     for place in range(start, len(code)):
         depth += (code[place] in "[(") - (code[place] in "])")
@@ -138,8 +134,8 @@ def _closing(code: str, start: int) -> int:
 
 
 def check_text(**texts: Any) -> None:
-    """Raises ``TypeError`` for a piece of source that is no text, and ``ValueError`` for a kernel's
-    name that is none in C."""
+    """Raises ``TypeError`` for a piece of source that is not a str, and ``ValueError`` for a
+    kernel's name that is not one in C."""
     for what, text in texts.items():
         if not isinstance(text, str):
             raise wrong_type(what, text, "a text is needed")
@@ -148,14 +144,14 @@ def check_text(**texts: Any) -> None:
 
 
 def elements(name: str, code: str) -> list[re.Match[str]]:
-    """Returns where a text, as `_core.code_of` returns it, has an array's element at the running
-    index; members of structures that bear the array's name are others."""
+    """Returns the accesses of an array's element ``i`` in a text from `_core.code_of`, without
+    members of structures of the array's name."""
     found = re.finditer(rf"(?<![\w$]){name}\s*\[\s*i\s*\]", code)
     return [it for it in found if not code[: it.start()].rstrip().endswith((".", "->", "::"))]
 
 
 def with_elements(text: str, replacements: Mapping[str, str]) -> str:
-    """Returns a text with others in place of arrays' elements at the running index."""
+    """Returns a text with replacements for arrays' elements at the running index."""
     code = _core.code_of(text)
     places = [(it, new) for name, new in replacements.items() for it in elements(name, code)]
     for found, new in sorted(places, key=lambda place: place[0].start(), reverse=True):
@@ -164,10 +160,10 @@ def with_elements(text: str, replacements: Mapping[str, str]) -> str:
 
 
 class Usage:
-    """What expressions do with the running index ``i`` and the arrays.
+    """The uses of the running index ``i`` and the arrays in expressions.
 
-    ``indexed`` has the arrays that are accessed as ``name[i]``; if ``order_free``, these and ``i``
-    are used in no other way, so that elements may be visited in any order.
+    ``indexed`` has the arrays that are accessed as ``name[i]``. If ``order_free``, they and ``i``
+    are not used otherwise, so that elements may be visited in any order.
     """
 
     def __init__(
@@ -191,28 +187,28 @@ class Usage:
         self.order_free = not hidden and not any(map(elsewhere.search, texts))
 
     def elsewhere(self, name: str) -> bool:
-        """Whether an array is accessed at another index than the running one."""
+        """Returns True if an array is accessed at another index than the running one."""
         return re.search(rf"(?<![\w$]){name}\b", self._rest) is not None
 
     def in_packs(self) -> dict[str, tuple[bool, bool]]:
-        """Returns for each array whether a thread that serves several neighbours at once has to
-        load and to store them; empty if the expressions are not fit for that."""
+        """Returns True or False for loading and for storing each array in packs, by a thread that
+        serves several neighbours; empty if the expressions do not allow it."""
         whole_grid = _WHOLE_GRID.search(self.operation) or _COOPERATION.search(self._preamble)
         if not self.order_free or whole_grid or self._escapes() or len(self.operation) > 400:
             return {}
         return {it.name: self._transfers(it) for it in self._vectors if it.name in self.indexed}
 
     def _escapes(self) -> bool:
-        """Whether an element is reached through its address, from where its neighbours are, or
-        through a reference to another type, which could write what seems to be read."""
+        """Returns True if an element is accessed through its address, which leads to neighbours, or
+        through a reference to another type, which could write it."""
         addresses = _ADDRESS.finditer(self._rest)
         before = (self._rest[: it.start()] for it in addresses)
         taken = any(not _OPERAND_BEFORE.search(text) for text in before)
         return taken or _REFERENCE.search(self._rest) is not None
 
     def is_sequence(self, packs: Mapping[str, tuple[bool, bool]]) -> bool:
-        """Returns whether a store may come before another access, so that it matters if two of the
-        arrays share memory: a single assignment reads everything before it stores."""
+        """Returns True if a store may come before another access, so that shared memory of arrays
+        matters: a single assignment reads everything before it stores."""
         body = self.operation.strip().rstrip(";").rstrip()
         stores = sum(store for _, store in packs.values())
         return stores > 1 or ";" in body or "{" in body
@@ -231,7 +227,7 @@ class Usage:
         return (not self._assigned_first(declared.name), True)
 
     def _assigned_first(self, name: str) -> bool:
-        """Whether the first statement with an element assigns it, whatever happened before."""
+        """Returns True if the first statement with an element always assigns it."""
         for statement in statements(self.operation):
             if places := elements(name, statement):
                 first = places[0]
@@ -241,7 +237,7 @@ class Usage:
 
 
 def statements(text: str) -> list[str]:
-    """Returns the pieces of a text between the semicolons outside of all brackets."""
+    """Returns the pieces of a text between semicolons outside of all brackets."""
     pieces, depth, start = [], 0, 0
     for place, character in enumerate(text):
         depth += (character in "([{") - (character in ")]}")
@@ -252,13 +248,13 @@ def statements(text: str) -> list[str]:
 
 
 class Strides(NamedTuple):
-    """Which arrays of a kernel are strided: for each array its axes, 0 for a run of elements."""
+    """The number of axes of each strided array of a kernel; 0 for a run of elements."""
 
     ranks: tuple[int, ...] = ()
     wide: bool = False
 
     def of(self, declared: Sequence[Declared]) -> dict[str, str]:
-        """The C type of each strided array, by its name."""
+        """Returns the C type of each strided array, by its name."""
         vectors = [it for it in declared if it.is_vector]
         wide = "true" if self.wide else "false"
         return {
@@ -302,14 +298,9 @@ def declaration(
     declared: Sequence[Declared], usage: Usage
 ) -> list[tuple[str, Any, bool, bool, bool]]:
     """Returns the arguments as the launchers of the core take them."""
+    indexed, elsewhere = usage.indexed, usage.elsewhere
     return [
-        (
-            it.name,
-            it.argument.dtype,
-            it.name in usage.indexed,
-            usage.elsewhere(it.name),
-            it.constant,
-        )
+        (it.name, it.argument.dtype, it.name in indexed, elsewhere(it.name), it.constant)
         if it.is_vector
         else (it.name, it.argument.struct_char, False, False, False)
         for it in declared
@@ -327,16 +318,14 @@ def module_of(
 
 
 def build_strided(build: Any, strides: Strides, name: str) -> Any:
-    """Returns ``build(strides)``; raises RuntimeError if the source compiles for arrays without
-    gaps only."""
+    """Returns ``build(strides)``; raises RuntimeError if the source compiles only without gaps."""
     try:
         return build(strides)
     except CompileError as error:
         if not strides.ranks:
             raise
         build(Strides())
-        text = (
+        raise RuntimeError(
             f"kernel {name} compiles for contiguous arrays only: it uses an array otherwise than "
             f"by an index, as in x[i]\n{error.stderr}"
-        )
-        raise RuntimeError(text) from error
+        ) from error

@@ -27,7 +27,7 @@ from ._host import (
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-# How pyarrow begins its messages of copies, which programs know.
+# The beginning of pyarrow's messages about copies, which programs know.
 _MORE = "requested more to copy than available"
 
 _lock = threading.Lock()
@@ -36,7 +36,7 @@ _allocated: dict[int, weakref.WeakSet[DeviceAllocation]] = {}
 
 
 def _is_primary(number: int, handle: int) -> bool:
-    """Returns whether a handle is that of a device's primary context; the host has none."""
+    """Returns True for the handle of a device's primary context, which the host does not have."""
     try:
         return _core.context_handle(number) == handle
     except Unsupported:
@@ -44,17 +44,13 @@ def _is_primary(number: int, handle: int) -> bool:
 
 
 class Context:
-    """The use of a device: what makes device buffers.
-
-    Contexts of one device are equal; all of them are its primary context. Raises ``Unsupported`` if
-    ``handle`` is another context's.
+    """The use of a device, which makes device buffers; all contexts of one device are equal.
 
     Parameters
     ----------
     device_number : int. The number of the device.
-    handle : int. 0, or the driver's handle of the device's primary context, which is that of CUDA's
-        runtime, of numba and of others. Any other context, which ``pyarrow`` takes here, is
-        refused.
+    handle : int. 0, or the driver's handle of the device's primary context, as CUDA's runtime and
+        numba use it. ``pyarrow`` takes others, for which ``Unsupported`` is raised here.
 
     Examples
     --------
@@ -81,16 +77,13 @@ class Context:
     def __init__(self, device_number: int = 0, handle: int = 0) -> None:
         number = number_of_device(device_number)
         if _arguments.whole("handle", handle) != 0 and not _is_primary(number, handle):
-            raise Unsupported(
-                f"handle is {handle:#x}; only the primary context, 0 or its handle, can be used"
-            )
+            allowed = "only the primary context, 0 or its handle, can be used"
+            raise Unsupported(f"handle is {handle:#x}; {allowed}")
         self._number = number
 
     @staticmethod
     def from_numba(context: Any = None) -> Context:
-        """Returns the context of the device of ``context``, one of numba's or of :mod:`pygpu.cuda`;
-        of the current device by default.
-        """
+        """Returns the context for ``context`` of numba or :mod:`pygpu.cuda`, or the current one."""
         if context is None:
             return Context(_core.current_ordinal())
         device: Any = getattr(context, "device", None)
@@ -127,14 +120,12 @@ class Context:
 
     @property
     def bytes_allocated(self) -> int:
-        """The bytes in use that :meth:`new_buffer` has allocated, for other functions, too."""
+        """The bytes of :meth:`new_buffer` in use, also of other functions' buffers."""
         with _lock:
             return sum(memory.size for memory in _allocated.get(self._number, ()))
 
     def get_device_address(self, address: int) -> int:
-        """Returns the address under which kernels reach the memory at ``address``, device memory or
-        host memory that the device reaches.
-        """
+        """Returns the kernels' address of device or host memory at ``address``."""
         return self._bytes_at(address, 1, None).ptr
 
     def new_buffer(self, nbytes: int) -> CudaBuffer:
@@ -154,15 +145,13 @@ class Context:
             try:
                 return GPUArray((size,), np.uint8, gpudata=address, base=base)
             except InvalidArgument as error:
-                raise ValueError(
-                    f"address is {address:#x}, where device {self._number} reaches no {size} bytes"
-                ) from error
+                where = f"where device {self._number} reaches no {size} bytes"
+                raise ValueError(f"address is {address:#x}, {where}") from error
 
     def foreign_buffer(self, address: int, size: int, base: Any = None) -> CudaBuffer:
-        """Returns a buffer over ``size`` bytes at ``address``, which the device reaches and
-        somebody else owns.
+        """Returns a buffer over ``size`` bytes at ``address``, which the device can access.
 
-        ``base`` is what keeps the memory; the buffer and its slices keep it alive.
+        The buffer and its slices keep ``base``, the owner of the memory, alive.
         """
         address, size = _arguments.whole("address", address), _arguments.not_negative("size", size)
         if size == 0:
@@ -170,8 +159,9 @@ class Context:
         return CudaBuffer._over(self._bytes_at(address, size, base), self)
 
     def open_ipc_buffer(self, ipc_handle: IpcMemHandle) -> CudaBuffer:
-        """Returns the buffer of another process, whose :meth:`CudaBuffer.export_for_ipc` returned
-        ``ipc_handle``; the memory is closed with the last buffer over it.
+        """Returns another process's buffer, by its ``ipc_handle`` of ``export_for_ipc``.
+
+        The memory is closed with the last buffer over it.
         """
         _arguments.instance("ipc_handle", ipc_handle, IpcMemHandle)
         size, offset = ipc_handle._size, ipc_handle._offset
@@ -182,16 +172,13 @@ class Context:
             total = memory.size
             if offset + size > total:
                 memory.close()
-                raise ValueError(
-                    f"ipc_handle has {size} bytes from {offset}; the memory that it opens has "
-                    f"{total}"
-                )
+                part = f"{size} bytes from {offset}"
+                raise ValueError(f"ipc_handle has {part}; the memory that it opens has {total}")
             whole = GPUArray((total,), np.uint8, gpudata=memory)
         return CudaBuffer._over(whole[offset : offset + size], self, owner=memory)
 
     def buffer_from_data(self, data: Any, offset: int = 0, size: int = -1) -> CudaBuffer:
-        """Returns a new buffer with a copy of ``size`` bytes of ``data`` from ``offset`` on; -1:
-        all that follow.
+        """Returns a copy of ``size`` bytes of ``data`` from ``offset`` on; -1: all that follow.
 
         The data are a CudaBuffer, or an object with the buffer protocol.
         """
@@ -212,10 +199,9 @@ class Context:
         return result
 
     def buffer_from_object(self, obj: Any) -> CudaBuffer:
-        """Returns a buffer over the memory of ``obj``, which it keeps alive, with the gaps between
-        its elements, if any.
+        """Returns a buffer over the memory of ``obj``, with its gaps, which it keeps alive.
 
-        It is a CudaBuffer, HostBuffer or GPUArray, or has ``__cuda_array_interface__``.
+        ``obj`` is a CudaBuffer, HostBuffer or GPUArray, or has ``__cuda_array_interface__``.
         """
         if isinstance(obj, CudaBuffer):
             return obj
@@ -250,11 +236,11 @@ class Context:
 
 
 class CudaBuffer(Buffer):
-    """Bytes in device memory, on every backend; the name is that of ``pyarrow.cuda``.
+    """Bytes in device memory, on every backend, with the name in ``pyarrow.cuda``.
 
-    A buffer is made by a :class:`Context`. Copies are ordered behind the work that uses the memory.
+    A buffer is made by a :class:`Context`. Copies are ordered after the work that uses the memory.
     The host cannot read the bytes in place: ``memoryview(buffer)``, ``numpy.frombuffer(buffer)``,
-    ``pyarrow.py_buffer(buffer)`` raise ``BufferError`` on every backend. It is no subclass of
+    ``pyarrow.py_buffer(buffer)`` raise ``BufferError`` on every backend. It does not derive from
     ``pyarrow.Buffer``, whose users would read the address.
 
     >>> buffer = Context().buffer_from_data(b"abc")
@@ -286,9 +272,8 @@ class CudaBuffer(Buffer):
     _owner: Any
 
     def __init__(self) -> None:
-        raise TypeError(
-            "Do not call CudaBuffer's constructor directly: a Context's new_buffer makes one"
-        )
+        advice = "a Context's new_buffer makes one"
+        raise TypeError(f"Do not call CudaBuffer's constructor directly: {advice}")
 
     @classmethod
     def _over(
@@ -302,14 +287,12 @@ class CudaBuffer(Buffer):
 
     @staticmethod
     def from_buffer(buf: Any) -> CudaBuffer:
-        """Returns the device buffer behind a buffer: ``buf`` itself."""
+        """Returns the device buffer of ``buf``, which it is itself."""
         return _arguments.instance("buf", buf, CudaBuffer)
 
     @staticmethod
     def from_numba(mem: Any) -> CudaBuffer:
-        """Returns a buffer over the memory of ``mem``, a ``MemoryPointer`` of numba's or of
-        :mod:`pygpu.cuda`, which it keeps alive.
-        """
+        """Returns a buffer over ``mem``, a ``MemoryPointer`` of numba or :mod:`pygpu.cuda`."""
         pointer = getattr(mem, "device_pointer", None)
         if not hasattr(mem, "context") or not hasattr(mem, "size") or pointer is None:
             raise _arguments.wrong_type("mem", mem, "a MemoryPointer is needed")
@@ -320,8 +303,7 @@ class CudaBuffer(Buffer):
     def to_numba(self) -> Any:
         """Returns the memory as a ``MemoryPointer`` of :mod:`pygpu.cuda`, which keeps it alive.
 
-        numba itself takes the buffer by ``__cuda_array_interface__``:
-        ``numba.cuda.as_cuda_array(buffer)``.
+        For numba itself call ``numba.cuda.as_cuda_array(buffer)``.
         """
         # As in `Context.to_numba`.
         from ..cuda.cudadrv.driver import MemoryPointer
@@ -332,12 +314,9 @@ class CudaBuffer(Buffer):
         """Returns the memory as an array of ``dtype`` of one axis, which shares it."""
         dtype = np.dtype(dtype)
         if self.size % dtype.itemsize:
-            raise ValueError(
-                f"dtype is {dtype} of {dtype.itemsize} bytes; the buffer has {self.size} bytes"
-            )
+            sizes = f"{dtype.itemsize} bytes; the buffer has {self.size} bytes"
+            raise ValueError(f"dtype is {dtype} of {sizes}")
         return self._bytes.view(dtype)
-
-    # -- what it is
 
     @property
     def size(self) -> int:
@@ -375,8 +354,6 @@ class CudaBuffer(Buffer):
 
     def __reduce__(self) -> tuple[Any, Any]:
         return _unpickled, (self._host_copy(), self._context.device_number)
-
-    # -- parts and copies
 
     def _part(self, offset: int, length: int) -> CudaBuffer:
         part = self._bytes[offset : offset + length]
@@ -421,10 +398,8 @@ class CudaBuffer(Buffer):
     def _position(self, position: int) -> int:
         position = _arguments.whole("position", position)
         if not 0 <= position <= self.size:
-            raise ValueError(
-                f"position argument is out-of-range: position is {position}; allowed are 0 to "
-                f"{self.size}"
-            )
+            allowed = f"position is {position}; allowed are 0 to {self.size}"
+            raise ValueError(f"position argument is out-of-range: {allowed}")
         return position
 
     def _count(self, nbytes: int, position: int, other: tuple[str, int, str], own: str) -> int:
@@ -436,10 +411,8 @@ class CudaBuffer(Buffer):
         if nbytes > size:
             raise ValueError(f"{too_small}: nbytes is {nbytes}; {name} has {size} bytes")
         if nbytes > room:
-            raise ValueError(
-                f"{_MORE} {own} device buffer: nbytes is {nbytes}; "
-                f"from {position} the buffer has {room} bytes"
-            )
+            given = f"nbytes is {nbytes}; from {position} the buffer has {room} bytes"
+            raise ValueError(f"{_MORE} {own} device buffer: {given}")
         return nbytes
 
     def copy_to_host(
@@ -452,15 +425,10 @@ class CudaBuffer(Buffer):
     ) -> Any:
         """Copies bytes to the host, when the work that writes them has run; returns ``buf``.
 
-        Raises ``ImportError`` if ``pyarrow`` is not installed, and ``buf`` is None.
-
-        Parameters
-        ----------
-        position, nbytes : int. The first byte, and the number of bytes; -1: all, or as many as
-            ``buf`` takes.
-        buf : pyarrow.Buffer or object with a writable buffer, optional. Where the bytes go. By
-            default they go to a new ``pyarrow.Buffer``.
-        memory_pool, resizable : object. Of a new buffer: as of ``pyarrow.allocate_buffer``.
+        ``nbytes`` bytes from ``position`` on, -1: all or as many as fit, go to ``buf``, an object
+        with a writable buffer, or to a new ``pyarrow.Buffer``, for which ``memory_pool`` and
+        ``resizable`` are as in ``pyarrow.allocate_buffer``. Raises ``ImportError`` if ``pyarrow``
+        is needed and not installed.
         """
         position = self._position(position)
         if buf is None:
@@ -477,8 +445,9 @@ class CudaBuffer(Buffer):
         return buf
 
     def copy_from_host(self, data: Any, position: int = 0, nbytes: int = -1) -> int:
-        """Copies ``nbytes`` bytes of ``data``, an object with the buffer protocol, to byte
-        ``position`` of the buffer; returns their number: -1 is as many as there are and fit.
+        """Copies ``nbytes`` bytes of ``data``, an object with the buffer protocol, to ``position``.
+
+        Returns their number: -1 copies as many as there are and fit.
         """
         position, source = self._position(position), host_bytes("data", data)
         from_host = ("data", source.size, f"{_MORE} from host buffer")
@@ -487,8 +456,9 @@ class CudaBuffer(Buffer):
         return nbytes
 
     def copy_from_device(self, buf: CudaBuffer, position: int = 0, nbytes: int = -1) -> int:
-        """Copies the first bytes of ``buf``, maybe of another device, to the buffer; returns their
-        number. ``position`` and ``nbytes`` are those of :meth:`copy_from_host`.
+        """Copies the first ``nbytes`` bytes of ``buf``, of any device, to ``position``.
+
+        Returns their number, as :meth:`copy_from_host`.
         """
         position = self._position(position)
         _arguments.instance("buf", buf, CudaBuffer)
@@ -507,11 +477,10 @@ class CudaBuffer(Buffer):
     def export_for_ipc(self) -> IpcMemHandle:
         """Returns a handle with which other processes open the buffer.
 
-        All work of the device queued so far has run when the call returns. The memory is freed with
-        the last buffer over it in this process and the handle itself; other processes must have
-        closed it by then. In ``pyarrow`` it is never freed. Raises ``Unsupported`` or
-        ``LogicError`` if the memory cannot be shared: that of :meth:`Context.new_buffer` can be,
-        that of arrays from the driver's pool cannot.
+        It waits for all queued work of the device. The memory is freed with the last buffer over it
+        in this process and the handle itself; other processes must have closed it by then. In
+        ``pyarrow`` it is never freed. Raises ``Unsupported`` or ``LogicError`` if the memory cannot
+        be shared, as arrays' from the driver's pool, unlike that of :meth:`Context.new_buffer`.
         """
         if self.size == 0:
             return IpcMemHandle._new(bytes(64), 0, 0)

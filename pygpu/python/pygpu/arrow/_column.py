@@ -1,15 +1,22 @@
-"""Columns in device memory, and as plain data for what passes them on in pieces."""
+"""Columns in device memory, and as plain data with separate buffers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import _arguments, _core
 from .._core import GPUArray
 from ._buffer import Context, CudaBuffer
-from ._export import export_column, export_schema, pyarrow_field, to_pyarrow
-from ._host import printed
+from ._export import (
+    export_column,
+    export_schema,
+    pyarrow_field,
+    pyarrow_schema,
+    to_pyarrow,
+    to_pyarrow_batch,
+)
+from ._host import printed, slice_of
 from ._types import NULLABLE, Field, Layout, Part, dtype_of, format_of, integer_at, layout_of
 
 _DEPTH_LIMIT = 64
@@ -18,12 +25,12 @@ _COLUMN = ("length", "nulls", "offset", "buffers", "children", "dictionary")
 
 
 class DeviceColumn:
-    """A column of Arrow's in device memory: buffers, and the columns that it is nested of.
+    """A column of Arrow's in device memory: buffers, and its nested columns.
 
     Columns are made by :meth:`from_gpuarray`, by :func:`from_device_array` and as parts of a
     :class:`DeviceRecordBatch`. Other libraries read them without a copy, by
     ``__arrow_c_device_array__``: ``pyarrow.array(column)`` on the host backend, cuDF on a GPU. A
-    library that reads host memory alone raises an error on a GPU; :meth:`copy_to_host` is for it.
+    library that only reads host memory raises an error on a GPU; use :meth:`copy_to_host` there.
 
     >>> column = DeviceColumn.from_gpuarray(gpuarray.to_gpu(np.arange(5, dtype=np.int32)))
     >>> column.format, column.length, column.slice(1, 3).to_gpuarray()
@@ -65,7 +72,7 @@ class DeviceColumn:
         column._length, column._null_count, column._offset = length, null_count, offset
         parts = column._layout.parts
         if offset + length == 0 and len(parts) > 1 and parts[1].kind == "offsets":
-            # Arrow lets writers leave out the one offset; some readers want it all the same.
+            # Arrow lets writers omit the one offset, which some readers need.
             buffers = [*buffers]
             if len(buffers) > 1 and not buffers[1]:
                 buffers[1] = context.buffer_from_data(bytes(parts[1].width))
@@ -77,10 +84,8 @@ class DeviceColumn:
     def _check(self) -> None:
         layout, count, what = self._layout, self._offset + self._length, repr(self._field.format)
         if self._length < 0 or self._offset < 0 or not -1 <= self._null_count <= self._length:
-            raise ValueError(
-                f"a column {what} has the length {self._length}, the offset {self._offset} and the "
-                f"null count {self._null_count}"
-            )
+            counts = f"the length {self._length}, the offset {self._offset}"
+            raise ValueError(f"a column {what} has {counts} and the null count {self._null_count}")
         least = len(layout.parts)
         if len(self._buffers) < least or (len(self._buffers) > least and not layout.has_variadic):
             raise ValueError(f"a column {what} has {least} buffers, not {len(self._buffers)}")
@@ -91,21 +96,15 @@ class DeviceColumn:
                 continue
             size = 0 if buffer is None else buffer.size
             if size < part.least(count):
-                raise ValueError(
-                    f"the {part.kind} of a column {what} have {size} bytes; {count} elements need "
-                    f"{part.least(count)}"
-                )
+                sizes = f"{size} bytes; {count} elements need {part.least(count)}"
+                raise ValueError(f"the {part.kind} of a column {what} have {sizes}")
         if len(self._children) != len(self._field.children):
-            raise ValueError(
-                f"a column {what} has {len(self._field.children)} children, "
-                f"not {len(self._children)}"
-            )
+            counts = f"{len(self._field.children)} children, not {len(self._children)}"
+            raise ValueError(f"a column {what} has {counts}")
         for child in self._children:
             if layout.child_length is not None and child._length < count * layout.child_length:
-                raise ValueError(
-                    f"a child of a column {what} has {child._length} elements; "
-                    f"{count * layout.child_length} are needed"
-                )
+                counts = f"{child._length} elements; {count * layout.child_length} are needed"
+                raise ValueError(f"a child of a column {what} has {counts}")
         if (self._dictionary is None) != (self._field.dictionary is None):
             raise ValueError(f"a column {what} has a dictionary, and its type none, or the reverse")
 
@@ -113,24 +112,18 @@ class DeviceColumn:
     def from_gpuarray(
         array: GPUArray, validity: CudaBuffer | GPUArray | None = None, name: str = ""
     ) -> DeviceColumn:
-        """Returns a column in the memory of an array.
+        """Returns a column in the memory of an array, with the field's ``name``.
 
-        Raises ``BufferError`` if Arrow has no such elements, or not at such distances.
-
-        Parameters
-        ----------
-        array : GPUArray. One axis without gaps, of integers or floats.
-        validity : CudaBuffer or GPUArray, optional. One bit for each element, lowest first: 1 where
-            there is a value, 0 for a null.
-        name : str. The field's name.
+        ``array`` has one axis without gaps, of integers or floats; ``validity`` is a buffer or
+        array of a bit for each element, lowest first: 1 for a value, 0 for a null. Raises
+        ``BufferError`` if Arrow does not have the elements or strides.
         """
         _arguments.gpu_array("array", array)
         format = format_of(array.dtype)
         if array.ndim != 1 or (array.size > 1 and array.strides != (array.itemsize,)):
-            raise BufferError(
-                f"the array has the shape {array.shape} and the strides {array.strides}; a column "
-                "has one axis without gaps: export a copy"
-            )
+            layout = f"the shape {array.shape} and the strides {array.strides}"
+            needed = "a column has one axis without gaps: export a copy"
+            raise BufferError(f"the array has {layout}; {needed}")
         context = Context(array._ordinal)
         bits = None if validity is None else context.buffer_from_object(validity)
         data = context.new_buffer(0)
@@ -139,8 +132,6 @@ class DeviceColumn:
         field = Field(format, name, flags=0 if bits is None else NULLABLE)
         nulls = 0 if bits is None else -1
         return DeviceColumn._new(field, context, array.size, nulls, 0, (bits, data))
-
-    # -- what it is
 
     @property
     def format(self) -> str:
@@ -179,7 +170,7 @@ class DeviceColumn:
 
     @property
     def children(self) -> tuple[DeviceColumn, ...]:
-        """The columns that the column is nested of."""
+        """The nested columns."""
         return self._children
 
     @property
@@ -201,8 +192,8 @@ class DeviceColumn:
         return own + dictionary + sum(child.nbytes for child in self._children)
 
     def buffers(self) -> list[CudaBuffer | None]:
-        """Returns the buffers in the order of Arrow's layouts, those of the children last; None
-        for a validity bitmap that is left out."""
+        """Returns the buffers in the order of Arrow's layouts, the children's last; None for an
+        omitted validity bitmap."""
         found = list(self._buffers)
         for child in self._children:
             found += child.buffers()
@@ -217,12 +208,8 @@ class DeviceColumn:
     def __repr__(self) -> str:
         return f"<DeviceColumn {self._field.name!r} of {self._length} {self.format!r}>"
 
-    # -- parts
-
     def slice(self, offset: int = 0, length: int | None = None) -> DeviceColumn:
-        """Returns ``length`` elements from ``offset`` on, by default all that follow, which share
-        the buffers.
-        """
+        """Returns ``length`` elements from ``offset`` on, by default all, without a copy."""
         offset = _arguments.whole("offset", offset)
         if not 0 <= offset <= self._length:
             raise IndexError(f"offset is {offset}; the column has {self._length} elements")
@@ -241,10 +228,10 @@ class DeviceColumn:
         return DeviceColumn._new(field, self._context, length, nulls, offset, *parts)
 
     def to_gpuarray(self) -> GPUArray:
-        """Returns the values as an array of one axis that shares the memory.
+        """Returns the values as a vector that shares the memory, undefined for nulls.
 
-        Dates, times and durations are integers. Where there are nulls, the values are undefined.
-        Raises ``BufferError`` if the elements are no numbers, dates, times or durations.
+        Dates, times and durations are integers. Raises ``BufferError`` for other elements than
+        numbers, dates, times and durations.
         """
         dtype = dtype_of(self.format)
         if dtype is None or self._field.dictionary is not None:
@@ -254,8 +241,6 @@ class DeviceColumn:
             return GPUArray((0,), dtype)
         whole = data._part(0, data.size - data.size % dtype.itemsize).to_gpuarray(dtype)
         return whole[self._offset : self._offset + self._length]
-
-    # -- other libraries
 
     def __reduce__(self) -> tuple[Any, Any]:
         value, buffers = parts_of(self)
@@ -279,7 +264,7 @@ class DeviceColumn:
 
 
 def last_offset(buffer: CudaBuffer | None, width: int, count: int) -> int:
-    """Returns the offset behind the last of ``count`` elements, read from the device."""
+    """Returns the offset after the last of ``count`` elements, read from the device."""
     if buffer is None or count == 0:
         return 0
     value = integer_at(buffer._read(count * width, width))
@@ -292,14 +277,14 @@ def last_offset(buffer: CudaBuffer | None, width: int, count: int) -> int:
 
 
 def _checks() -> Any:
-    """Returns the module of checks; few programs need it, and its dataclasses take time to make."""
+    """Returns the module of checks, whose dataclasses take time, and which few programs need."""
     from .._exchange import descriptor
 
     return descriptor
 
 
 def parts_of(column: DeviceColumn) -> tuple[dict[str, Any], list[CudaBuffer]]:
-    """Returns a column's type and sizes as what JSON has, and its buffers.
+    """Returns a column's type and sizes as plain data, and its buffers.
 
     Buffers of a slice have only its elements' bytes, except texts and elements of lists, whose
     offsets count from the first.
@@ -317,7 +302,7 @@ def _field(field: Field) -> list[Any]:
 
 def _column(column: DeviceColumn, buffers: list[CudaBuffer]) -> dict[str, Any]:
     layout, offset, children = column._layout, column._offset, column._children
-    # Bitmaps are cut between bytes. Ends of runs count from the first element.
+    # Bitmaps are split between bytes. Ends of runs count from the first element.
     first = 0 if column.format == "+r" else offset - offset % 8
     count = offset - first + column._length
     sizes: list[int | None] = []
@@ -341,12 +326,11 @@ def _column(column: DeviceColumn, buffers: list[CudaBuffer]) -> dict[str, Any]:
 
 
 def _kinds(layout: Layout, count: int) -> list[Part]:
-    """Returns what each buffer of a column is: those beyond its layout are data."""
+    """Returns the kinds of a column's buffers; those beyond its layout are data."""
     return [*layout.parts, *[Part("data")] * (count - len(layout.parts))]
 
 
 def _bytes_of(part: Part, first: int, count: int, size: int) -> tuple[int, int]:
-    """Returns the first byte and the bytes of some elements of a buffer."""
     if part.kind == "data":
         return 0, size
     start = first // 8 if part.kind in ("validity", "bits") else first * part.width
@@ -354,7 +338,7 @@ def _bytes_of(part: Part, first: int, count: int, size: int) -> tuple[int, int]:
 
 
 def column_of(value: Any, buffers: list[CudaBuffer], context: Context) -> DeviceColumn:
-    """Returns the column of what :func:`parts_of` returned, maybe in another process."""
+    """Returns the column of the results of :func:`parts_of`, also in another process."""
     parts = _checks().members("the column", value, _MEMBERS)
     return _restored(_field_of(parts["field"], _DEPTH_LIMIT), parts["column"], buffers, context)
 
@@ -367,14 +351,11 @@ def _field_of(value: Any, depth: int) -> Field:
         raise TypeError(f"field is {value!r:.80}; a format, a name and children are needed")
     if metadata is not None and not isinstance(metadata, str):
         raise _arguments.wrong_type("metadata", metadata, "a string is needed")
-    return Field(
-        format,
-        name,
-        None if metadata is None else metadata.encode("latin-1"),
-        _checks().whole("flags", flags),
-        tuple(_field_of(child, depth - 1) for child in children),
-        None if dictionary is None else _field_of(dictionary, depth - 1),
-    )
+    encoded = None if metadata is None else metadata.encode("latin-1")
+    flags = _checks().whole("flags", flags)
+    nested = tuple(_field_of(child, depth - 1) for child in children)
+    values = None if dictionary is None else _field_of(dictionary, depth - 1)
+    return Field(format, name, encoded, flags, nested, values)
 
 
 def _restored(
@@ -385,9 +366,8 @@ def _restored(
     numbers, children = parts["buffers"], parts["children"]
     if not isinstance(numbers, list) or not isinstance(children, list):
         raise TypeError("buffers and children of a column are lists")
-    if len(children) != len(field.children) or (parts["dictionary"] is None) != (
-        field.dictionary is None
-    ):
+    has_values = (parts["dictionary"] is not None, field.dictionary is not None)
+    if len(children) != len(field.children) or has_values[0] != has_values[1]:
         raise ValueError(f"a column {field.format!r} has other children than its type")
     own = [
         None if number is None else buffers[checks.whole("buffers", number, 0, len(buffers) - 1)]
@@ -396,19 +376,154 @@ def _restored(
     dictionary = None
     if field.dictionary is not None:
         dictionary = _restored(field.dictionary, parts["dictionary"], buffers, context)
-    return DeviceColumn._new(
-        field,
-        context,
-        checks.whole("length", parts["length"]),
-        checks.whole("nulls", parts["nulls"], -1),
-        checks.whole("offset", parts["offset"]),
-        own,
-        [_restored(kind, child, buffers, context) for kind, child in zip(field.children, children)],
-        dictionary,
-    )
+    lows = {"length": 0, "nulls": -1, "offset": 0}
+    counts = (checks.whole(name, parts[name], low) for name, low in lows.items())
+    pairs = zip(field.children, children)
+    nested = [_restored(kind, child, buffers, context) for kind, child in pairs]
+    return DeviceColumn._new(field, context, *counts, own, nested, dictionary)
 
 
 def unpickled(value: Any, data: list[Any], device_number: int) -> DeviceColumn:
-    """Returns a pickled column; on device 0 if the one that it was on is not here."""
+    """Returns a pickled column, on its device or on device 0 if that is missing."""
     context = Context(device_number if device_number < _core.device_count() else 0)
     return column_of(value, [context.buffer_from_data(entry) for entry in data], context)
+
+
+class DeviceRecordBatch:
+    """Columns of equal length in device memory, with the names of ``pyarrow.RecordBatch``.
+
+    A batch is the same class on every backend, since ``pyarrow`` from PyPI cannot hold a GPU's
+    memory. ``pyarrow.record_batch(batch)`` is a view of it on the host backend; on a GPU it raises
+    an error, and :meth:`copy_to_host` copies.
+
+    >>> batch = DeviceRecordBatch.from_columns({"x": gpuarray.to_gpu(np.arange(3.0))})
+    >>> batch.num_rows, batch.column_names, batch.column("x").to_gpuarray()
+    (3, ['x'], array([0., 1., 2.]))
+    >>> batch.slice(1).num_rows, batch.copy_to_host().num_rows
+    (2, 3)
+    """
+
+    def __init__(self) -> None:
+        raise TypeError("a DeviceRecordBatch is made by from_columns or read_record_batch")
+
+    _column: DeviceColumn
+
+    @staticmethod
+    def _over(column: DeviceColumn) -> DeviceRecordBatch:
+        if column.format != "+s":
+            raise ValueError(f"a record batch has the format '+s', not {column.format!r}")
+        if column.validity is not None and column.null_count != 0:
+            raise ValueError("a record batch has no nulls of its own; the structs have")
+        start, length = column.offset, column.length
+        children = [
+            child if start == 0 and child.length == length else child.slice(start, length)
+            for child in column.children
+        ]
+        batch, context = DeviceRecordBatch.__new__(DeviceRecordBatch), column.context
+        struct = DeviceColumn._new(column._field, context, length, 0, 0, (None,), children)
+        batch._column = struct
+        return batch
+
+    @staticmethod
+    def from_columns(columns: Mapping[str, GPUArray | DeviceColumn]) -> DeviceRecordBatch:
+        """Returns a batch of ``columns``, a dict of arrays or columns of one length and device."""
+        if not columns:
+            raise ValueError("columns is empty; a batch has one or more")
+        found = []
+        for name, column in columns.items():
+            if not isinstance(column, DeviceColumn):
+                column = DeviceColumn.from_gpuarray(column)
+            found.append(column._named(column._field._replace(name=name)))
+        lengths, contexts = {c.length for c in found}, {c.context for c in found}
+        if len(lengths) > 1 or len(contexts) > 1:
+            raise ValueError(f"the columns have the lengths {sorted(lengths)} on {contexts}")
+        field = Field("+s", flags=0, children=tuple(column._field for column in found))
+        struct = DeviceColumn._new(field, found[0].context, found[0].length, 0, 0, (None,), found)
+        return DeviceRecordBatch._over(struct)
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows."""
+        return self._column.length
+
+    @property
+    def num_columns(self) -> int:
+        """The number of columns."""
+        return len(self._column.children)
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns."""
+        return [column.name for column in self._column.children]
+
+    @property
+    def columns(self) -> list[DeviceColumn]:
+        """The columns."""
+        return list(self._column.children)
+
+    @property
+    def schema(self) -> Any:
+        """The names and types of the columns, as a ``pyarrow.Schema``."""
+        return pyarrow_schema(self._column._field)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all buffers."""
+        return self._column.nbytes
+
+    @property
+    def context(self) -> Context:
+        """The context of the device that the buffers are on."""
+        return self._column.context
+
+    def column(self, i: int | str) -> DeviceColumn:
+        """Returns a column by its number ``i``, also from the end, or its name.
+
+        Raises ``KeyError`` if no column, or more than one, has the name.
+        """
+        columns = self._column.children
+        if isinstance(i, str):
+            found = [column for column in columns if column.name == i]
+            if len(found) != 1:
+                raise KeyError(f"{len(found)} columns have the name {i!r}")
+            return found[0]
+        number = _arguments.whole("i", i)
+        if not -len(columns) <= number < len(columns):
+            raise IndexError(f"i is {number}; there are {len(columns)} columns")
+        return columns[number]
+
+    def __getitem__(self, key: int | str | slice) -> Any:
+        if isinstance(key, slice):
+            return self.slice(*slice_of(self.num_rows, key))
+        return self.column(key)
+
+    def slice(self, offset: int = 0, length: int | None = None) -> DeviceRecordBatch:
+        """Returns ``length`` rows from ``offset`` on, by default all, without a copy."""
+        return DeviceRecordBatch._over(self._column.slice(offset, length))
+
+    def copy_to_host(self) -> Any:
+        """Returns a copy as a ``pyarrow.RecordBatch``, whose content ``pyarrow`` has checked.
+
+        Raises ``ImportError`` if ``pyarrow`` is not installed.
+        """
+        batch = to_pyarrow_batch(self._column)
+        batch.validate(full=True)
+        return batch
+
+    def __len__(self) -> int:
+        return self.num_rows
+
+    def __str__(self) -> str:
+        return printed(self)
+
+    def __repr__(self) -> str:
+        return f"<DeviceRecordBatch of {self.num_rows} rows and {self.num_columns} columns>"
+
+    def __reduce__(self) -> tuple[Any, Any]:
+        return DeviceRecordBatch._over, (self._column,)
+
+    def __arrow_c_schema__(self) -> Any:
+        return self._column.__arrow_c_schema__()
+
+    def __arrow_c_device_array__(self, requested_schema: Any = None, **kwargs: Any) -> Any:
+        return self._column.__arrow_c_device_array__(requested_schema, **kwargs)

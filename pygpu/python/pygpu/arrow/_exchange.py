@@ -18,25 +18,23 @@ from ._types import Field, layout_of
 
 
 def export_array(array: GPUArray, requested_schema: Any = None, **kwargs: Any) -> Any:
-    """Returns the capsules of an array: what ``GPUArray.__arrow_c_device_array__`` does."""
+    """Returns the capsules of an array: ``GPUArray.__arrow_c_device_array__``."""
     return export_column(DeviceColumn.from_gpuarray(array), requested_schema, kwargs)
 
 
 def from_device_array(obj: Any, /, *, copy: bool | None = None) -> DeviceColumn:
     """Returns a column of another library, by the Arrow C device data interface.
 
-    Work on the result is ordered behind the event that the other library has recorded. Raises
+    Work on the result is ordered after the event that the other library has recorded. Raises
     ``BufferError`` if the memory is not on a device of this backend, or the structures break the
     interface's rules.
 
     Parameters
     ----------
     obj : object with ``__arrow_c_device_array__``. A column, or a record batch, which becomes a
-        column of structs: :meth:`DeviceRecordBatch.from_columns` and ``children`` lead from one to
-        the other.
-    copy : bool, optional. Whether the buffers are copied. By default only ordinary memory on the
-        host backend is, whose devices have memory of their own; False refuses that, too, and True
-        also copies memory of the host to a GPU.
+        column of structs: :meth:`DeviceRecordBatch.from_columns` of ``children`` makes a batch.
+    copy : bool, optional. True copies the buffers, also host memory to a GPU. By default only
+        ordinary memory on the host backend is copied; False refuses that.
 
     Examples
     --------
@@ -56,10 +54,9 @@ def from_device_array(obj: Any, /, *, copy: bool | None = None) -> DeviceColumn:
     kind = _kind()
     is_here = device_type in (kind.own, *kind.others)
     if not is_here and not (device_type == _CPU and copy):
-        raise BufferError(
-            f"obj is on the device type {device_type} of Arrow; this backend's is {kind.own}"
-            + ("; copy=True copies it" if device_type == _CPU else "")
-        )
+        hint = "; copy=True copies it" if device_type == _CPU else ""
+        here = f"this backend's is {kind.own}{hint}"
+        raise BufferError(f"obj is on the device type {device_type} of Arrow; {here}")
     number = _core.current_ordinal() if device_type == _CPU else device_id
     if not 0 <= number < _core.device_count():
         raise BufferError(f"obj is on device {number}; {ordinals(_core.device_count())}")
@@ -91,7 +88,7 @@ class _Source:
         try:
             buffer = self.context.foreign_buffer(address, size, self.owner)
         except ValueError:
-            # On the host only what its own allocator or page-locking knows is device memory.
+            # On the host only memory of its own allocator, or page-locked by it, is device memory.
             if not self.is_host or self.copy is False:
                 raise
             return self._copied(address, size)
@@ -112,10 +109,9 @@ def _column(field: Field, tree: Any, source: _Source) -> DeviceColumn:
         if number:
             sizes = _sizes(table, number, source)
     if len(addresses) != fixed + len(sizes) or len(children) != len(field.children):
-        raise ValueError(
-            f"a column {field.format!r} has {len(tree[3])} buffers and {len(children)} children; "
-            f"its type has {fixed} and {len(field.children)}"
-        )
+        counts = f"{len(tree[3])} buffers and {len(children)} children"
+        expected = f"its type has {fixed} and {len(field.children)}"
+        raise ValueError(f"a column {field.format!r} has {counts}; {expected}")
     buffers: list[CudaBuffer | None] = []
     for part, address in zip(layout.parts, addresses):
         size = part.least(count)
@@ -130,9 +126,8 @@ def _column(field: Field, tree: Any, source: _Source) -> DeviceColumn:
     values = None
     if field.dictionary is not None and dictionary is not None:
         values = _column(field.dictionary, dictionary, source)
-    return DeviceColumn._new(
-        field, source.context, length, null_count, offset, buffers, nested, values
-    )
+    counts = length, null_count, offset
+    return DeviceColumn._new(field, source.context, *counts, buffers, nested, values)
 
 
 def _sizes(table: int, number: int, source: _Source) -> list[int]:

@@ -29,8 +29,8 @@ def export_schema(field: Field) -> Any:
 def export_column(column: DeviceColumn, requested_schema: Any, kwargs: dict[str, Any]) -> Any:
     """Returns the capsules "arrow_schema" and "arrow_device_array" of a column.
 
-    The consumer's work is ordered behind the work on the column by the event in the structure; on
-    the host, where there is none, the work has run when the call returns. Raises
+    The event in the structure orders the consumer's work after the work on the column; on the host,
+    which does not have one, the work has run when the call returns. Raises
     ``NotImplementedError`` if another type is requested, or an argument is not known.
     """
     unknown = [name for name, value in kwargs.items() if value is not None]
@@ -39,10 +39,8 @@ def export_column(column: DeviceColumn, requested_schema: Any, kwargs: dict[str,
     if requested_schema is not None:
         requested = Field.of_tree(_core.arrow_schema(requested_schema))
         if not column._field.is_like(requested):
-            raise NotImplementedError(
-                f"the format {requested.format!r} is requested; the column has "
-                f"{column.format!r}, and is not converted"
-            )
+            own = f"the column has {column.format!r}, and is not converted"
+            raise NotImplementedError(f"the format {requested.format!r} is requested; {own}")
     number, kind = column.context.device_number, _kind().own
     handle = 0
     keeper: list[Any] = [column]
@@ -55,7 +53,7 @@ def export_column(column: DeviceColumn, requested_schema: Any, kwargs: dict[str,
         if kind == _CPU:
             _core.synchronize()
         else:
-            event = _event_behind(column)
+            event = _event_after(column)
             handle = event.handle
             keeper.append(event)
     device = (kind, -1 if kind == _CPU else number)
@@ -64,8 +62,8 @@ def export_column(column: DeviceColumn, requested_schema: Any, kwargs: dict[str,
     return export_schema(column._field), array
 
 
-def _event_behind(column: DeviceColumn) -> Event:
-    """Returns an event behind the work on the streams of a column's arrays."""
+def _event_after(column: DeviceColumn) -> Event:
+    """Returns an event after the work on the streams of a column's arrays."""
     default = Stream.from_handle(_LEGACY)
     for handle in set(_streams(column)) - {None, _LEGACY}:
         _wait(default, handle)
@@ -86,7 +84,7 @@ def _streams(column: DeviceColumn) -> Iterator[Any]:
 def _tree(
     column: DeviceColumn, address_of: Callable[[CudaBuffer], int], keeper: list[Any]
 ) -> tuple[Any, ...]:
-    """Returns a column as the extension module writes it; ``keeper`` keeps what it points to."""
+    """Returns a column for the extension module; ``keeper`` keeps the memory it points to."""
     addresses = [0 if buffer is None else address_of(buffer) for buffer in column._buffers]
     if column._layout.has_variadic:
         # One more buffer holds the sizes of the variadic ones. It is in host memory on any device.

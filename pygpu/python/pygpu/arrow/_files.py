@@ -26,7 +26,7 @@ class _File:
 
     @property
     def closed(self) -> bool:
-        """Whether the file is closed."""
+        """True if the file is closed."""
         return self._buffer is None
 
     def close(self) -> None:
@@ -54,17 +54,16 @@ class _File:
         return True
 
     def readable(self) -> bool:
-        """Returns whether this is a reader."""
+        """Returns True for a reader."""
         return isinstance(self, BufferReader)
 
     def writable(self) -> bool:
-        """Returns whether this is a writer."""
+        """Returns True for a writer."""
         return isinstance(self, BufferWriter)
 
     def seek(self, position: int, whence: int = os.SEEK_SET) -> int:
-        """Sets the position to ``position`` bytes from the start, from the present one or from the
-        end, as ``whence`` is 0, 1 or 2, and returns it; a writer copies collected bytes to the
-        device first.
+        """Sets and returns the position: ``position`` bytes from the start, from the present
+        position or from the end, as ``whence`` is 0, 1 or 2. A writer is flushed first.
         """
         size, position = self.size(), _arguments.whole("position", position)
         starts = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: size}
@@ -78,8 +77,7 @@ class _File:
 
 
 class BufferReader(_File):
-    """Reads the device buffer ``obj`` as a file: parts of it as buffers without a copy, or as
-    bytes.
+    """Reads the device buffer ``obj`` as a file: buffers without a copy, or bytes.
 
     >>> from pygpu import arrow
     >>> reader = arrow.BufferReader(arrow.Context().buffer_from_data(b"abcdef"))
@@ -99,9 +97,7 @@ class BufferReader(_File):
         super().__init__(obj)
 
     def read_buffer(self, nbytes: int | None = None) -> CudaBuffer:
-        """Returns the next ``nbytes`` bytes, by default the rest, as a slice of the buffer, without
-        a copy.
-        """
+        """Returns the next ``nbytes`` bytes, by default the rest, as a slice, without a copy."""
         buffer, rest = self._open(), self.size() - self._place
         count = rest if nbytes is None else _arguments.whole("nbytes", nbytes)
         count = min(count, rest) if count >= 0 else rest
@@ -114,9 +110,7 @@ class BufferReader(_File):
         return self.read_buffer(nbytes).to_pybytes()
 
     def readinto(self, b: Any) -> int:
-        """Copies the next bytes to ``b``, a writable buffer, as many as there are and fit; returns
-        their number.
-        """
+        """Copies as many next bytes as fit to ``b``, a writable buffer; returns their number."""
         target = host_bytes("b", b, writable=True)
         part = self.read_buffer(target.size)
         part._read_into(target[: part.size], 0)
@@ -154,9 +148,7 @@ class BufferWriter(_File):
         self._count = 0
 
     def write(self, data: Any) -> int:
-        """Writes the bytes of ``data``, a buffer in host memory, at the position; returns their
-        number.
-        """
+        """Writes ``data``, a buffer in host memory, at the position; returns its bytes."""
         source = host_bytes("data", data)
         buffer, rest = self._open(), self.size() - self._place
         if source.size > rest:
@@ -172,16 +164,12 @@ class BufferWriter(_File):
         return source.size
 
     def writeat(self, position: int, data: Any) -> None:
-        """Writes the bytes of ``data``, a buffer in host memory, at ``position``, which is behind
-        them afterwards.
-        """
+        """Writes ``data``, a buffer in host memory, at ``position``, which then is after them."""
         source = host_bytes("data", data)
         place = _arguments.whole("position", position)
         if not 0 <= place <= self.size() - source.size:
-            raise ValueError(
-                f"position is {place} and data has {source.size} bytes; the buffer has "
-                f"{self.size()}"
-            )
+            sizes = f"data has {source.size} bytes; the buffer has {self.size()}"
+            raise ValueError(f"position is {place} and {sizes}")
         self.seek(place)
         self.write(source)
 

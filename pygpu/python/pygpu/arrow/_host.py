@@ -25,7 +25,7 @@ def require_pyarrow(why: str) -> Any:
 
 
 def printed(value: Any) -> str:
-    """Returns a column or a batch as pyarrow prints it, which is a copy on the host, too."""
+    """Returns a column or a batch as pyarrow prints it, which also copies it to the host."""
     try:
         importlib.import_module("pyarrow")
     except ImportError:
@@ -34,8 +34,8 @@ def printed(value: Any) -> str:
 
 
 def no_device_buffer(obj: Any) -> TypeError:
-    """Returns the error for an object that names no device memory, which begins as pyarrow's does;
-    pyarrow's own exception where a program has imported pyarrow."""
+    """Returns pyarrow's error, or TypeError unless it is imported, for an object without device
+    memory; the message begins as pyarrow's."""
     kind = type(obj)
     if kind.__module__.partition(".")[0] == "pyarrow":
         begin = f"buffer is not backed by a CudaBuffer, but of type {kind.__name__}"
@@ -43,20 +43,17 @@ def no_device_buffer(obj: Any) -> TypeError:
         place = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
         name = f"{place}{kind.__qualname__}"
         begin = f"cannot create device buffer view from object of type '{name}'"
-    return getattr(sys.modules.get("pyarrow"), "ArrowTypeError", TypeError)(
-        f"{begin}: a device buffer, a HostBuffer or an object with __cuda_array_interface__ is "
-        "needed"
-    )
+    needed = "a device buffer, a HostBuffer or an object with __cuda_array_interface__ is needed"
+    error = getattr(sys.modules.get("pyarrow"), "ArrowTypeError", TypeError)
+    return error(f"{begin}: {needed}")
 
 
 def number_of_device(value: Any) -> int:
-    """Returns the number of a device that there is."""
+    """Returns the number of an existing device."""
     number, count = _arguments.whole("device_number", value), _core.device_count()
     if not 0 <= number < count:
-        raise ValueError(
-            f"device_number argument must be non-negative less than {count}: "
-            f"device_number is {number}"
-        )
+        allowed = f"non-negative less than {count}: device_number is {number}"
+        raise ValueError(f"device_number argument must be {allowed}")
     return number
 
 
@@ -65,9 +62,8 @@ def host_bytes(name: str, data: Any, writable: bool = False) -> np.ndarray:
     try:
         view = memoryview(data)
     except TypeError:
-        raise _arguments.wrong_type(
-            name, data, "an object in host memory with the buffer protocol is needed"
-        ) from None
+        needed = "an object in host memory with the buffer protocol is needed"
+        raise _arguments.wrong_type(name, data, needed) from None
     if not view.contiguous:
         raise ValueError(f"{name} has gaps between its elements; copy it first")
     if writable and view.readonly:
@@ -88,7 +84,7 @@ def slice_of(size: int, key: slice) -> tuple[int, int]:
 
 
 class Buffer(_core.BufferExporter):
-    """What buffers on the host and on a device have in common."""
+    """The base of buffers on the host and on a device."""
 
     _parent: Self | None = None
 
@@ -119,9 +115,7 @@ class Buffer(_core.BufferExporter):
         raise NotImplementedError
 
     def slice(self, offset: int = 0, length: int | None = None) -> Self:
-        """Returns a buffer over ``length`` bytes from ``offset`` on, by default all that follow,
-        which keeps the memory alive.
-        """
+        """Returns ``length`` bytes from ``offset`` on, by default all, without a copy."""
         size, offset = self.size, _arguments.whole("offset", offset)
         if offset < 0 or offset > size or (size and offset == size):
             raise ValueError(f"offset is {offset}; the buffer has {size} bytes")
@@ -138,7 +132,7 @@ class Buffer(_core.BufferExporter):
         return self._read(position % self.size, 1)[0]
 
     def equals(self, other: Self) -> bool:
-        """Returns whether ``other``, of this class, has the same bytes."""
+        """Returns True if ``other``, of this class, has the same bytes."""
         return self._equals(_arguments.instance("other", other, type(self)))
 
     def _equals(self, other: Any) -> bool:
@@ -161,7 +155,7 @@ class Buffer(_core.BufferExporter):
 
 
 class HostBuffer(Buffer):
-    """Bytes in page-locked host memory, which copies to and from a device are fastest with.
+    """Bytes in page-locked host memory, which is fastest to copy to and from a device.
 
     ``memoryview(buffer)``, ``numpy.frombuffer(buffer)`` and ``pyarrow.py_buffer(buffer)`` are views
     of the memory. It is made by :func:`new_host_buffer`.
@@ -205,8 +199,7 @@ class HostBuffer(Buffer):
 
 
 def new_host_buffer(size: int, device: int = 0) -> HostBuffer:
-    """Returns a buffer of ``size`` bytes, undefined, in page-locked host memory that ``device``
-    makes.
+    """Returns a buffer of ``size`` bytes of page-locked host memory, undefined, of ``device``.
 
     >>> from pygpu import arrow
     >>> buffer = arrow.new_host_buffer(8)
@@ -221,14 +214,15 @@ def new_host_buffer(size: int, device: int = 0) -> HostBuffer:
     return result
 
 
-# The buffer's bytes, the driver's handle, and for a part of an allocation where it starts: the
-# first two are what Arrow's C++ library writes.
+# The buffer's bytes, the driver's handle, and a part's start in the allocation: Arrow's C++ library
+# writes the first two.
 _WHOLE, _PART = struct.Struct("<q64s"), struct.Struct("<q64sq")
 
 
 class IpcMemHandle:
-    """What other processes need to open a device buffer. It is made by
-    :meth:`CudaBuffer.export_for_ipc`, or by :meth:`from_buffer`.
+    """The data with which another process opens a device buffer.
+
+    It is made by :meth:`CudaBuffer.export_for_ipc`, or by :meth:`from_buffer`.
 
     >>> from pygpu import arrow
     >>> context = arrow.Context()
@@ -256,14 +250,11 @@ class IpcMemHandle:
 
     @staticmethod
     def from_buffer(opaque_handle: Any) -> IpcMemHandle:
-        """Returns the handle from what :meth:`serialize` returned in another process: a buffer of
-        72 bytes, or of 80 for a part of an allocation, ``opaque_handle``.
-        """
+        """Returns the handle of :meth:`serialize`'s result, 72 or 80 bytes in ``opaque_handle``."""
         data = host_bytes("opaque_handle", opaque_handle).tobytes()
         if len(data) not in (_WHOLE.size, _PART.size):
-            raise ValueError(
-                f"opaque_handle has {len(data)} bytes; allowed are {_WHOLE.size} and {_PART.size}"
-            )
+            allowed = f"allowed are {_WHOLE.size} and {_PART.size}"
+            raise ValueError(f"opaque_handle has {len(data)} bytes; {allowed}")
         size, handle = _WHOLE.unpack_from(data)
         offset = _PART.unpack(data)[2] if len(data) == _PART.size else 0
         if size < 0 or offset < 0:
@@ -271,8 +262,9 @@ class IpcMemHandle:
         return IpcMemHandle._new(handle, size, offset)
 
     def serialize(self, pool: Any = None) -> Any:
-        """Returns the handle as a ``pyarrow.Buffer``, in memory of ``pool``. Raises ``ImportError``
-        if ``pyarrow`` is not installed.
+        """Returns the handle as a ``pyarrow.Buffer``, in memory of ``pool``.
+
+        Raises ``ImportError`` if ``pyarrow`` is not installed.
         """
         data = self.to_pybytes()
         buffer = require_pyarrow("serialize").allocate_buffer(len(data), memory_pool=pool)

@@ -1,8 +1,7 @@
 """Messages of Arrow's IPC format in device memory.
 
-The metadata of a message is copied to the host and read there; its body stays on the device. Both
-may come from another process: every count, size and place is checked against the bytes before it is
-used.
+The metadata of a message is read on the host; its body stays on the device. Both may come from
+another process: every count, size and place is checked against the bytes before it is used.
 """
 
 from __future__ import annotations
@@ -12,9 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from .. import _arguments, _core
-from ._batch import DeviceRecordBatch
 from ._buffer import Context, CudaBuffer
-from ._column import DeviceColumn
+from ._column import DeviceColumn, DeviceRecordBatch
 from ._files import BufferReader
 from ._host import require_pyarrow
 from ._types import Field, layout_of
@@ -29,8 +27,7 @@ _DEPTH_LIMIT = 64
 class Table:
     """A table in the bytes of a flatbuffer; reading outside the bytes raises ValueError."""
 
-    # The "vtable" has the places of the fields, by the page "FlatBuffers internals" of the
-    # library's documentation.
+    # The "vtable" has the places of the fields; see "FlatBuffers internals" in its documentation.
 
     def __init__(self, data: bytes, place: int) -> None:
         self._data, self._place = data, place
@@ -47,13 +44,12 @@ class Table:
     def _number(self, form: str, place: int) -> int:
         size = struct.calcsize(form)
         if not 0 <= place <= len(self._data) - size:
-            raise ValueError(
-                f"the metadata has {len(self._data)} bytes, and refers to byte {place}"
-            )
+            size = len(self._data)
+            raise ValueError(f"the metadata has {size} bytes, and refers to byte {place}")
         return struct.unpack_from(form, self._data, place)[0]
 
     def _field(self, number: int) -> int | None:
-        """Returns the place of a field; None for one that is not there."""
+        """Returns the place of a field; None for a missing one."""
         entry = 4 + 2 * number
         if entry + 2 > self._size:
             return None
@@ -66,7 +62,7 @@ class Table:
         return default if place is None else self._number(form, place)
 
     def table(self, number: int) -> Table | None:
-        """Returns a field that is a table; None if it is not there."""
+        """Returns a field that is a table; None for a missing one."""
         place = self._field(number)
         return None if place is None else Table(self._data, place + self._number("<I", place))
 
@@ -78,10 +74,8 @@ class Table:
         start = place + self._number("<I", place)
         count, size = self._number("<I", start), struct.calcsize(form)
         if count * size > len(self._data) - start - 4:
-            raise ValueError(
-                f"the metadata has {len(self._data)} bytes, and at {start} a vector of {count} "
-                "entries"
-            )
+            vector = f"at {start} a vector of {count} entries"
+            raise ValueError(f"the metadata has {len(self._data)} bytes, and {vector}")
         return list(struct.iter_unpack(form, self._data[start + 4 : start + 4 + count * size]))
 
 
@@ -113,10 +107,9 @@ class Message:
         message._header = table.table(2)
         length, rest = table.integer(3, "<q"), reader.size() - reader.tell()
         if message._version not in _VERSIONS or message._type not in _TYPES:
-            raise ValueError(
-                f"the message has the type {message._type} and the metadata version "
-                f"{message._version}; known are {list(_TYPES)} and {list(_VERSIONS)}"
-            )
+            given = f"the type {message._type} and the metadata version {message._version}"
+            known = f"known are {list(_TYPES)} and {list(_VERSIONS)}"
+            raise ValueError(f"the message has {given}; {known}")
         if not 0 <= length <= rest:
             raise ValueError(f"the message has a body of {length} bytes; {rest} follow it")
         message._body = reader.read_buffer(length)
@@ -124,7 +117,7 @@ class Message:
 
     @property
     def type(self) -> str:
-        """What it is: "schema", "record batch", "dictionary" or another of Arrow's messages."""
+        """The kind: "schema", "record batch", "dictionary" or another of Arrow's messages."""
         return _TYPES[self._type]
 
     @property
@@ -147,12 +140,10 @@ class Message:
 
 
 def read_message(source: CudaBuffer | BufferReader, pool: Any = None) -> Message:
-    """Reads the message of Arrow's IPC format that begins at ``source``: its metadata to the host,
-    its body in place.
+    """Reads a message of Arrow's IPC format: its metadata to the host, its body in place.
 
-    A reader's position is behind the message afterwards. ``pool`` has no effect; in ``pyarrow`` the
-    metadata's memory comes from it. Raises ``EOFError`` if there are no bytes, or the mark of a
-    stream's end.
+    A reader ``source`` is after the message then; ``pool``, for the metadata in ``pyarrow``, is
+    ignored. Raises ``EOFError`` at the end, or at the mark of a stream's end.
 
     >>> import pyarrow as pa
     >>> batch = pa.record_batch({"x": [1, 2, 3]})
@@ -186,18 +177,16 @@ def read_record_batch(
     """Returns the record batch in a message, whose buffers are parts of the device buffer.
 
     The places and sizes of the buffers are checked. Offsets in them are checked by
-    :meth:`DeviceRecordBatch.copy_to_host`; who reads texts and lists on the device, or by
-    ``pyarrow.record_batch(batch)`` on the host backend, has to trust the sender. Raises
+    :meth:`DeviceRecordBatch.copy_to_host`; to read texts and lists on the device, or by
+    ``pyarrow.record_batch(batch)`` on the host backend, the sender must be trusted. Raises
     ``NotImplementedError`` if the body is compressed, or a column has a dictionary, and
     ``EOFError`` if ``object`` is a buffer without a message.
 
     Parameters
     ----------
-    object : CudaBuffer or Message. The message: what :func:`serialize_record_batch` returned, for
-        example.
-    schema : pyarrow.Schema or object with ``__arrow_c_schema__``. The names and types of the
-        columns.
-    dictionary_memo, pool : object, optional. Have no effect: columns with dictionaries are refused.
+    object : CudaBuffer or Message. The message, such as a result of :func:`serialize_record_batch`.
+    schema : pyarrow.Schema or object with ``__arrow_c_schema__``. The columns' names and types.
+    dictionary_memo, pool : object, optional. Ignored: columns with dictionaries are refused.
 
     Examples
     --------
@@ -230,9 +219,8 @@ def read_record_batch(
         lengths = sorted({column.length for column in columns})
         raise ValueError(f"the record batch has {length} rows, and columns of {lengths}")
     context = message.body.context
-    return DeviceRecordBatch._over(
-        DeviceColumn._new(field, context, length, 0, 0, (None,), columns)
-    )
+    struct = DeviceColumn._new(field, context, length, 0, 0, (None,), columns)
+    return DeviceRecordBatch._over(struct)
 
 
 class _Parts:
@@ -261,10 +249,8 @@ class _Parts:
         if length == 0:
             return None
         if offset < 0 or length < 0 or offset % 8 or offset + length > self._body.size:
-            raise ValueError(
-                f"a buffer of {length} bytes is at {offset}; the body has {self._body.size}, and "
-                "buffers begin at multiples of 8"
-            )
+            body = f"the body has {self._body.size}, and buffers begin at multiples of 8"
+            raise ValueError(f"a buffer of {length} bytes is at {offset}; {body}")
         return self._body._part(offset, length)
 
     def column(self, field: Field, depth: int) -> DeviceColumn:
@@ -284,13 +270,12 @@ class _Parts:
                 raise ValueError(f"the column {field.name!r} has {count} variadic buffers")
             buffers += [self._buffer() for _ in range(count)]
         children = [self.column(child, depth - 1) for child in field.children]
-        return DeviceColumn._new(
-            field, self._body.context, length, null_count, 0, buffers, children
-        )
+        context = self._body.context
+        return DeviceColumn._new(field, context, length, null_count, 0, buffers, children)
 
 
 class _Ranges:
-    """A file for ``pyarrow`` that keeps what is written: the buffers of a batch, not copied."""
+    """A file for ``pyarrow`` that keeps the written buffers of a batch, not copied."""
 
     def __init__(self, pyarrow: Any) -> None:
         self._pyarrow = pyarrow
@@ -322,11 +307,10 @@ class _Ranges:
 
 
 def serialize_record_batch(batch: Any, ctx: Context) -> CudaBuffer:
-    """Returns a new buffer of the context ``ctx`` with ``batch``, a ``pyarrow.RecordBatch``, as a
-    message of Arrow's IPC format.
+    """Returns a new buffer of context ``ctx`` with a message of ``batch``, a pyarrow.RecordBatch.
 
-    The message has no schema. The batch's buffers are copied without a serialised copy on the host.
-    Raises ``ImportError`` if ``pyarrow`` is not installed.
+    The message does not include a schema. The buffers are copied from the batch without a
+    serialised copy on the host. Raises ``ImportError`` if ``pyarrow`` is not installed.
 
     >>> import pyarrow as pa
     >>> batch = pa.record_batch({"x": [1, 2, 3]})
@@ -340,7 +324,7 @@ def serialize_record_batch(batch: Any, ctx: Context) -> CudaBuffer:
     result = ctx.new_buffer(pyarrow.ipc.get_record_batch_size(batch))
     ranges = _Ranges(pyarrow)
     if any(map(_has_dictionary, batch.schema.types)):
-        # A stream has messages of the dictionaries before that of the batch.
+        # A stream has messages of the dictionaries before the batch's.
         ranges.write(batch.serialize())
         ranges.copy_to(result, skipped=0)
     else:

@@ -1,4 +1,4 @@
-"""Types of columns: Arrow's format strings, and which buffers a type has."""
+"""Types of columns: Arrow's format strings, and the buffers of each type."""
 
 from __future__ import annotations
 
@@ -23,15 +23,9 @@ class Field(NamedTuple):
     @staticmethod
     def of_tree(tree: Any) -> Field:
         """Returns the field that the extension module has read."""
-        format, name, metadata, flags, children, dictionary = tree
-        return Field(
-            format,
-            name,
-            metadata,
-            flags,
-            tuple(map(Field.of_tree, children)),
-            None if dictionary is None else Field.of_tree(dictionary),
-        )
+        *own, children, dictionary = tree
+        values = None if dictionary is None else Field.of_tree(dictionary)
+        return Field(*own, tuple(map(Field.of_tree, children)), values)
 
     def tree(self) -> tuple[Any, ...]:
         """Returns the field as the extension module writes it."""
@@ -40,7 +34,7 @@ class Field(NamedTuple):
         return (self.format, self.name, self.metadata, self.flags, children, dictionary)
 
     def is_like(self, other: Field) -> bool:
-        """Returns whether two types are the same, whatever their fields' names and metadata."""
+        """Returns True for the same types, whatever their fields' names and metadata."""
         return self._type() == other._type()
 
     def _type(self) -> tuple[Any, ...]:
@@ -66,7 +60,7 @@ class Part(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """What a column of a type consists of."""
+    """The buffers and children of a column of a type."""
 
     parts: tuple[Part, ...]
     children: int | None = 0
@@ -74,7 +68,7 @@ class Layout(NamedTuple):
     child_length: int | None = None
     """How many elements of each child an element has; None if that follows from buffers."""
     has_variadic: bool = False
-    """Whether any number of buffers of data follow."""
+    """True if any number of buffers of data follow."""
 
 
 _VALIDITY = Part("validity")
@@ -103,13 +97,9 @@ _FIXED = {
     "+r": Layout((), 2),
 }
 
-# The formats of numpy's dtypes whose elements Arrow has as they are. A boolean has a bit in Arrow.
-_DTYPES = {
-    np.dtype(code): letter
-    for code, letter in zip(
-        ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"), "cCsSiIlLefg"
-    )
-}
+# The formats of numpy's dtypes with the same elements in Arrow, where booleans are bits.
+_CODES = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8")
+_DTYPES = {np.dtype(code): letter for code, letter in zip(_CODES, "cCsSiIlLefg")}
 
 
 def _number(format: str, text: str, most: int = 1 << 31) -> int:
@@ -156,10 +146,7 @@ def _layout(format: str) -> Layout:
 
 
 def format_of(dtype: np.dtype[Any]) -> str:
-    """Returns the format of elements of a dtype.
-
-    Raises ``BufferError`` if Arrow has no such elements.
-    """
+    """Returns the format of a dtype. Raises ``BufferError`` if Arrow does not have it."""
     if dtype in _DTYPES:
         return _DTYPES[dtype]
     hint = ": its booleans have one bit; astype(numpy.uint8) has elements for them"
@@ -169,9 +156,7 @@ def format_of(dtype: np.dtype[Any]) -> str:
 
 
 def dtype_of(format: str) -> np.dtype[Any] | None:
-    """Returns the dtype of a format's elements: a number, a date, a time or a duration; None for
-    others.
-    """
+    """Returns the dtype of a format of numbers, dates, times and durations; None for others."""
     for dtype, letter in _DTYPES.items():
         if letter == format:
             return dtype

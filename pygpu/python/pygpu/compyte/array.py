@@ -1,4 +1,12 @@
-"""Strides and contiguity of arrays, with the names of ``pycuda.compyte.array``."""
+"""Strides and contiguity of arrays, with the names of ``pycuda.compyte.array``.
+
+Examples
+--------
+>>> c_contiguous_strides(4, (3, 5)), f_contiguous_strides(4, (3, 5))
+((20, 4), (4, 12))
+>>> is_c_contiguous_strides((12, 4), 4, (2, 3)), is_f_contiguous_strides((12, 4), 4, (2, 3))
+(True, False)
+"""
 
 from __future__ import annotations
 
@@ -8,33 +16,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-__all__ = [
-    "ArrayFlags",
-    "ArrayIsh",
-    "as_strided",
-    "bound",
-    "c_contiguous_strides",
-    "equal_strides",
-    "f_contiguous_strides",
-    "get_common_dtype",
-    "is_c_contiguous_strides",
-    "is_f_contiguous_strides",
-    "may_share_memory",
-]
+__all__ = ["ArrayFlags", "ArrayIsh", "as_strided", "bound", "c_contiguous_strides", "equal_strides"]
+__all__ += ["f_contiguous_strides", "get_common_dtype", "is_c_contiguous_strides"]
+__all__ += ["is_f_contiguous_strides", "may_share_memory"]
 
 
 class ArrayIsh(Protocol):
-    """What these functions ask of an array.
+    """The attributes of arrays that these functions read; ``bytes`` is the first element's address.
 
-    Attributes
-    ----------
-    shape, strides : tuple of int. The extents of the axes, and the bytes between neighbours along
-        each.
-    dtype : numpy.dtype. The type of the elements.
-    bytes : int. The address of the first element.
-
-    Examples
-    --------
     >>> from types import SimpleNamespace
     >>> array = SimpleNamespace(shape=(2, 3), strides=(12, 4), dtype=np.dtype("f4"), bytes=4096)
     >>> ArrayFlags(array).c_contiguous
@@ -48,84 +37,46 @@ class ArrayIsh(Protocol):
 
 
 def f_contiguous_strides(itemsize: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the strides of an array of ``shape`` without gaps whose first axis runs fastest, of
-    elements of ``itemsize`` bytes. An extent of 0 counts as 1.
-
-    >>> f_contiguous_strides(4, (3, 5))
-    (4, 12)
-    """
+    """Returns Fortran strides of ``shape`` and ``itemsize``; an extent of 0 counts as 1."""
     return tuple(
         itemsize * prod(max(1, extent) for extent in shape[:axis]) for axis in range(len(shape))
     )
 
 
 def c_contiguous_strides(itemsize: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the same as :func:`f_contiguous_strides` with the last axis fastest, for ``itemsize``
-    and ``shape``.
-
-    >>> c_contiguous_strides(4, (3, 5))
-    (20, 4)
-    """
+    """Returns C strides of ``shape`` and ``itemsize``; an extent of 0 counts as 1."""
     return f_contiguous_strides(itemsize, tuple(shape)[::-1])[::-1]
 
 
 def equal_strides(
     strides1: tuple[int, ...], strides2: tuple[int, ...], shape: tuple[int, ...]
 ) -> bool:
-    """Returns whether ``strides1`` and ``strides2`` agree on every axis of ``shape`` whose extent
-    is not 1.
-
-    >>> equal_strides((12, 4), (100, 4), (1, 3)), equal_strides((12, 4), (100, 4), (2, 3))
-    (True, False)
-    """
+    """Returns True if ``strides1`` and ``strides2`` agree on axes of ``shape`` of extent not 1."""
     if tuple(strides1) == tuple(strides2):
         return True
     if not len(strides1) == len(strides2) == len(shape):
         return False
-    return all(
-        extent == 1 or first == second for extent, first, second in zip(shape, strides1, strides2)
-    )
+    axes = zip(shape, strides1, strides2)
+    return all(extent == 1 or first == second for extent, first, second in axes)
 
 
 def is_f_contiguous_strides(
     strides: tuple[int, ...], itemsize: int, shape: tuple[int, ...]
 ) -> bool:
-    """Returns whether elements of ``itemsize`` bytes under ``strides`` and ``shape`` lie without
-    gaps, the first axis fastest; True without elements.
-
-    >>> is_f_contiguous_strides((4, 8), 4, (2, 3)), is_f_contiguous_strides((12, 4), 4, (2, 3))
-    (True, False)
-    """
+    """Returns True for Fortran ``strides`` of ``shape`` and ``itemsize``, or without elements."""
     return prod(shape) == 0 or equal_strides(strides, f_contiguous_strides(itemsize, shape), shape)
 
 
 def is_c_contiguous_strides(
     strides: tuple[int, ...], itemsize: int, shape: tuple[int, ...]
 ) -> bool:
-    """Returns the same as :func:`is_f_contiguous_strides` with the last axis fastest, for
-    ``strides``, ``itemsize`` and ``shape``.
-
-    >>> is_c_contiguous_strides((12, 4), 4, (2, 3)), is_c_contiguous_strides((4, 8), 4, (2, 3))
-    (True, False)
-    """
+    """Returns True for C ``strides`` of ``shape`` and ``itemsize``, or without elements."""
     return prod(shape) == 0 or equal_strides(strides, c_contiguous_strides(itemsize, shape), shape)
 
 
 class ArrayFlags:
-    """How the elements of an array lie in memory.
+    """The contiguity of ``ary``: ``c_contiguous``, ``f_contiguous``, and either of them, ``forc``.
 
-    Parameters
-    ----------
-    ary : ArrayIsh. The array.
-
-    Attributes
-    ----------
-    c_contiguous, f_contiguous : bool. Whether they lie without gaps, the last or the first axis
-        fastest.
-    forc : bool. Whether either holds.
-
-    Examples
-    --------
     >>> ArrayFlags(np.zeros((2, 3)).T)
       C_CONTIGUOUS : False
       F_CONTIGUOUS : True
@@ -142,8 +93,7 @@ class ArrayFlags:
 
 
 def get_common_dtype(obj1: Any, obj2: Any, allow_double: bool) -> np.dtype[Any]:
-    """Returns the dtype of the sum of the array ``obj1`` and the array or number ``obj2``, of
-    single precision unless ``allow_double`` is True.
+    """Returns the dtype of ``obj1 + obj2``, single precision unless ``allow_double`` is True.
 
     >>> get_common_dtype(np.zeros(3, np.int32), 1.5, allow_double=False)
     dtype('float32')
@@ -155,21 +105,19 @@ def get_common_dtype(obj1: Any, obj2: Any, allow_double: bool) -> np.dtype[Any]:
 
 
 def bound(a: ArrayIsh) -> tuple[int, int]:
-    """Returns the lowest and the highest address of an element of ``a``, which has some.
+    """Returns the lowest and the highest address of an element of ``a``, which is not empty.
 
     >>> from types import SimpleNamespace
     >>> bound(SimpleNamespace(shape=(2, 3), strides=(-12, 4), bytes=4096))
     (4084, 4104)
     """
     steps = [stride * (extent - 1) for stride, extent in zip(a.strides, a.shape)]
-    return (
-        a.bytes + sum(step for step in steps if step < 0),
-        a.bytes + sum(step for step in steps if step > 0),
-    )
+    low, high = sum(min(step, 0) for step in steps), sum(max(step, 0) for step in steps)
+    return a.bytes + low, a.bytes + high
 
 
 def may_share_memory(a: Any, b: Any) -> bool:
-    """Returns whether the ranges of addresses of ``a`` and ``b`` overlap; False for two classes.
+    """Returns True if the addresses of ``a`` and ``b``, of one class, overlap.
 
     PyCUDA leaves out the last element of each range; here it counts.
 

@@ -1,4 +1,13 @@
-"""The names that dtypes have in C, with the names of ``pycuda.compyte.dtypes``."""
+"""The names of dtypes in C, with the names of ``pycuda.compyte.dtypes``.
+
+Examples
+--------
+>>> registry = DTypeRegistry()
+>>> fill_registry_with_c_types(registry, respect_windows=False)
+>>> fill_registry_with_c99_complex_types(registry)
+>>> registry.dtype_to_ctype(np.int16), registry.dtype_to_ctype(np.complex64)
+('short', 'float complex')
+"""
 
 from __future__ import annotations
 
@@ -6,32 +15,20 @@ import re
 import struct
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-__all__ = [
-    "DTYPE_TO_NAME",
-    "NAME_TO_DTYPE",
-    "TYPE_REGISTRY",
-    "DTypeRegistry",
-    "TypeNameNotKnown",
-    "dtype_to_ctype",
-    "fill_registry_with_c99_complex_types",
-    "fill_registry_with_c99_stdint_types",
-    "fill_registry_with_c_types",
-    "fill_registry_with_opencl_c_types",
-    "get_or_register_dtype",
-    "parse_c_arg_backend",
-    "register_dtype",
-]
+__all__ = ["DTYPE_TO_NAME", "NAME_TO_DTYPE", "TYPE_REGISTRY", "DTypeRegistry", "TypeNameNotKnown"]
+__all__ += ["dtype_to_ctype", "fill_registry_with_c99_complex_types"]
+__all__ += ["fill_registry_with_c99_stdint_types", "fill_registry_with_c_types"]
+__all__ += ["fill_registry_with_opencl_c_types", "get_or_register_dtype", "parse_c_arg_backend"]
+__all__ += ["register_dtype"]
 
 
 class TypeNameNotKnown(RuntimeError, KeyError):
-    """A name of a C type that no dtype was registered for; a ``KeyError``, too, as in PyCUDA.
+    """A name of a C type without a registered dtype: also a ``KeyError``, as in PyCUDA.
 
     >>> get_or_register_dtype("unheard_of")
     Traceback (most recent call last):
@@ -43,15 +40,8 @@ class TypeNameNotKnown(RuntimeError, KeyError):
 
 
 class DTypeRegistry:
-    """Which dtype a name in C stands for, and which name a dtype is written with.
+    """A table of dtypes and their names in C: ``dtype_to_name`` and ``name_to_dtype``.
 
-    Attributes
-    ----------
-    dtype_to_name : dict. The name of each dtype, by the dtype and by its text.
-    name_to_dtype : dict. The dtype of each name.
-
-    Examples
-    --------
     >>> registry = DTypeRegistry()
     >>> registry.get_or_register_dtype(["unsigned", "unsigned int"], np.uint32)
     dtype('uint32')
@@ -64,12 +54,11 @@ class DTypeRegistry:
         self.name_to_dtype: dict[str, np.dtype[Any]] = {}
 
     def get_or_register_dtype(self, names: str | Sequence[str], dtype: Any = None) -> np.dtype[Any]:
-        """Returns the dtype that ``names`` in C, one or several of one type, stand for; registers
-        them for ``dtype`` if that is given.
+        """Returns the dtype of ``names``, one or several of one type; registers them for ``dtype``.
 
-        A dtype is written with the first name, unless it has a name already. Raises
-        ``TypeNameNotKnown`` if a name is not known and there is no ``dtype``, and ``RuntimeError``
-        if a name stands for another dtype. Nothing is registered then.
+        The first name is the dtype's, unless it has one already. Without ``dtype``, an unknown name
+        raises ``TypeNameNotKnown``. Raises ``RuntimeError``, and registers nothing, if a name is
+        another dtype's.
 
         >>> get_or_register_dtype("unsigned int")
         dtype('uint32')
@@ -98,7 +87,7 @@ class DTypeRegistry:
         return dtype
 
     def dtype_to_ctype(self, dtype: Any) -> str:
-        """Returns the name in C of ``dtype``, which was registered.
+        """Returns the registered name of ``dtype`` in C.
 
         >>> dtype_to_ctype(np.uint16)
         'unsigned short'
@@ -109,10 +98,8 @@ class DTypeRegistry:
         try:
             return self.dtype_to_name[dtype]
         except KeyError:
-            raise ValueError(
-                f"unable to map dtype '{dtype}': it has no name in C; "
-                "get_or_register_dtype gives it one"
-            ) from None
+            hint = "it has no name in C; get_or_register_dtype gives it one"
+            raise ValueError(f"unable to map dtype '{dtype}': {hint}") from None
 
 
 def _enter(registry: DTypeRegistry, table: Sequence[tuple[Any, str]]) -> None:
@@ -133,27 +120,15 @@ _UNSIGNED_SHORT = "unsigned short, unsigned short int, short unsigned int"
 def fill_registry_with_c_types(
     reg: DTypeRegistry, respect_windows: bool, include_bool: bool = True
 ) -> None:
-    """Registers the types of C in ``reg``: ``long long`` for 64-bit integers on Windows if
-    ``respect_windows`` is True, and ``bool`` if ``include_bool`` is.
+    """Registers the types of C in ``reg``, and ``bool`` if ``include_bool`` is True.
 
-    >>> registry = DTypeRegistry()
-    >>> fill_registry_with_c_types(registry, respect_windows=False)
-    >>> registry.dtype_to_ctype(np.int16)
-    'short'
+    64-bit integers are ``long long`` on Windows if ``respect_windows`` is True.
     """
     if include_bool:
         _enter(reg, [(np.bool_, "bool")])
-    _enter(
-        reg,
-        [
-            (np.int8, "signed char, char"),
-            (np.uint8, "unsigned char"),
-            (np.int16, _SHORT),
-            (np.uint16, _UNSIGNED_SHORT),
-            (np.int32, "int, signed int"),
-            (np.uint32, "unsigned, unsigned int"),
-        ],
-    )
+    signed = [(np.int8, "signed char, char"), (np.int16, _SHORT), (np.int32, "int, signed int")]
+    unsigned = [(np.uint8, "unsigned char"), (np.uint16, _UNSIGNED_SHORT)]
+    _enter(reg, [*signed, *unsigned, (np.uint32, "unsigned, unsigned int")])
     if struct.calcsize("P") == 8:
         is_windows = respect_windows and sys.platform == "win32"
         _enter(reg, _long("long long" if is_windows else "long"))
@@ -161,13 +136,7 @@ def fill_registry_with_c_types(
 
 
 def fill_registry_with_opencl_c_types(reg: DTypeRegistry) -> None:
-    """Registers the types of OpenCL C in ``reg``; its ``long`` has 64 bits everywhere.
-
-    >>> registry = DTypeRegistry()
-    >>> fill_registry_with_opencl_c_types(registry)
-    >>> registry.dtype_to_ctype(np.uint8)
-    'uchar'
-    """
+    """Registers the types of OpenCL C in ``reg``; its ``long`` has 64 bits everywhere."""
     signed, unsigned = _long("long")
     _enter(
         reg,
@@ -189,38 +158,18 @@ def fill_registry_with_opencl_c_types(reg: DTypeRegistry) -> None:
 
 
 def fill_registry_with_c99_stdint_types(reg: DTypeRegistry) -> None:
-    """Registers ``bool``, the integers of ``stdint.h``, ``float`` and ``double`` in ``reg``.
-
-    >>> registry = DTypeRegistry()
-    >>> fill_registry_with_c99_stdint_types(registry)
-    >>> registry.dtype_to_ctype(np.uint16)
-    'uint16_t'
-    """
-    integers = [
-        (np.dtype(f"{kind}{bits // 8}"), f"{'u' * (kind == 'u')}int{bits}_t")
-        for bits in (8, 16, 32, 64)
-        for kind in "iu"
-    ]
+    """Registers ``bool``, the integers of ``stdint.h``, ``float`` and ``double`` in ``reg``."""
+    bits = (8, 16, 32, 64)
+    signed = [(np.dtype(f"i{n // 8}"), f"int{n}_t") for n in bits]
+    unsigned = [(np.dtype(f"u{n // 8}"), f"uint{n}_t") for n in bits]
     floats = [(np.float32, "float"), (np.float64, "double")]
-    _enter(reg, [(np.bool_, "bool"), *integers, (np.uintp, "uintptr_t"), *floats])
+    _enter(reg, [(np.bool_, "bool"), *signed, *unsigned, (np.uintp, "uintptr_t"), *floats])
 
 
 def fill_registry_with_c99_complex_types(reg: DTypeRegistry) -> None:
-    """Registers the complex types of C99 in ``reg``.
-
-    >>> registry = DTypeRegistry()
-    >>> fill_registry_with_c99_complex_types(registry)
-    >>> registry.dtype_to_ctype(np.complex64)
-    'float complex'
-    """
-    _enter(
-        reg,
-        [
-            (np.complex64, "float complex"),
-            (np.complex128, "double complex"),
-            (np.clongdouble, "long double complex"),
-        ],
-    )
+    """Registers the complex types of C99 in ``reg``."""
+    _enter(reg, [(np.complex64, "float complex"), (np.complex128, "double complex")])
+    _enter(reg, [(np.clongdouble, "long double complex")])
 
 
 TYPE_REGISTRY = DTypeRegistry()
@@ -254,8 +203,7 @@ def parse_c_arg_backend(
     c_arg : str. A declaration, such as ``"const float *x"``.
     scalar_arg_factory, vec_arg_factory : callable. Called with the dtype and the argument's name:
         the latter for a pointer or an array, the former else.
-    name_to_dtype : callable or DTypeRegistry, optional. Where names of types are looked up; the
-        registry of this module by default.
+    name_to_dtype : callable or DTypeRegistry, optional. The types; by default this module's.
 
     Examples
     --------
@@ -286,8 +234,8 @@ def parse_c_arg_backend(
 def register_dtype(dtype: Any, c_names: Sequence[str] | str, alias_ok: bool = False) -> None:
     """Registers ``c_names`` of ``dtype`` in C; :func:`get_or_register_dtype` replaces it.
 
-    Raises ``RuntimeError`` if the dtype has a name and ``alias_ok`` is False, or a name stands for
-    another dtype.
+    Raises ``RuntimeError`` if the dtype has a name and ``alias_ok`` is False, or a name is another
+    dtype's.
 
     >>> import warnings
     >>> warnings.simplefilter("ignore", DeprecationWarning)
@@ -296,11 +244,8 @@ def register_dtype(dtype: Any, c_names: Sequence[str] | str, alias_ok: bool = Fa
     >>> get_or_register_dtype("documented_pair").names
     ('first', 'second')
     """
-    warnings.warn(
-        "register_dtype is deprecated. Use get_or_register_dtype instead.",
-        DeprecationWarning,
-        stacklevel=2,
-    )
+    text = "register_dtype is deprecated. Use get_or_register_dtype instead."
+    warnings.warn(text, DeprecationWarning, stacklevel=2)
     dtype = np.dtype(dtype)
     names = [c_names] if isinstance(c_names, str) else list(c_names)
     known = TYPE_REGISTRY.dtype_to_name.get(dtype)

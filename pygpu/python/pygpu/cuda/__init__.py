@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ._context import *  # noqa: F403
     from ._creation import *  # noqa: F403
     from ._devices import *  # noqa: F403
-    from ._host_array import *  # noqa: F403
-    from ._ipc import *  # noqa: F403
     from ._stream import *  # noqa: F403
     from .cudadrv import devicearray as devicearray
     from .cudadrv import devices as devices
@@ -30,18 +28,15 @@ else:
         __name__,
         {
             ".": "cudadrv",
-            ".cuda._context": "MemoryInfo",
+            ".cuda._context": "IpcHandle MemoryInfo",
             ".cuda._creation": """
                 as_cuda_array device_array device_array_like from_cuda_array_interface
-                is_cuda_array open_ipc_array to_device""",
+                is_cuda_array managed_array mapped mapped_array mapped_array_like open_ipc_array
+                pinned pinned_array pinned_array_like to_device""",
             ".cuda._devices": """
                 close current_context defer_cleanup detect get_current_device gpus is_available
                 list_devices profile_start profile_stop profiling require_context select_device
                 synchronize""",
-            ".cuda._host_array": """
-                managed_array mapped mapped_array mapped_array_like pinned pinned_array
-                pinned_array_like""",
-            ".cuda._ipc": "IpcHandle",
             ".cuda._stream": """
                 default_stream event event_elapsed_time external_stream legacy_default_stream
                 per_thread_default_stream stream""",

@@ -1,37 +1,361 @@
-"""Device arrays and device records with numba's methods."""
+"""Device arrays and device records with numba's methods, and their common base."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
 
 from .. import _arguments
 from .._core import GPUArray
 from .._exchange import protocols
-from . import _stream
-from ._array_base import DeviceNDArrayBase
-from ._layout import contiguous_strides
-from ._memory import BYTE, bytes_at, stream_or_none
+from .._exchange.protocols import extent
+from . import _devices, _stream
+from ._context import IpcHandle
+from ._memory import (
+    BYTE,
+    DeviceAddress,
+    Flags,
+    MemoryPointer,
+    array_core,
+    bytes_at,
+    bytes_spanned,
+    check_array_compatibility,
+    contiguous_strides,
+    copy_elements,
+    is_contiguous,
+    prepare,
+    sentry_contiguous,
+    stream_or_none,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+
+class IpcArrayHandle:
+    """An array that another process opens, once at a time; it can be pickled.
+
+    ``with handle as array:`` opens and closes it. ``ipc_handle`` is the :class:`IpcHandle` of its
+    memory, ``array_desc`` the dict of its shape, strides and dtype.
+
+    >>> import pickle
+    >>> handle = cuda.to_device([1, 2, 3]).get_ipc_handle()
+    >>> data = pickle.dumps(handle)
+    >>> def receive(data):  # in another process
+    ...     handle = pickle.loads(data)
+    ...     total = handle.open().copy_to_host().sum()
+    ...     handle.close()
+    ...     return total
+    """
+
+    def __init__(self, ipc_handle: IpcHandle, array_desc: dict[str, Any]) -> None:
+        self._ipc_handle = ipc_handle
+        self._array_desc = array_desc
+
+    def open(self) -> Any:
+        """Returns the array, in the memory of the exporting process."""
+        return self._ipc_handle.open_array(_devices.current_context(), **self._array_desc)
+
+    def close(self) -> None:
+        """Ends the use of the memory; the array is to be gone before."""
+        self._ipc_handle.close()
+
+    def __enter__(self) -> Any:
+        return self.open()
+
+    def __exit__(self, *_raised: Any) -> None:
+        self.close()
+
+
+class DeviceNDArrayBase(GPUArray):
+    """The base of device arrays and device records.
+
+    Each is a :class:`pygpu.gpuarray.GPUArray` with numba's form of the methods that numba has: an
+    element is a number on the host, ``reshape`` and ``ravel`` raise ``NotImplementedError`` rather
+    than copy, and ``transpose`` always copies. Arguments are as in
+    :class:`pygpu.cuda.cudadrv.devicearray.DeviceNDArray`.
+
+    >>> isinstance(cuda.device_array(3), DeviceNDArrayBase)
+    True
+    """
+
+    stream: Any = 0
+    # The class of views, set where it is defined.
+    _view_class: ClassVar[type[DeviceNDArray]]
+
+    @overload
+    def __init__(
+        self, shape: Any, strides: Any, dtype: Any, stream: Any = 0, gpu_data: Any = None
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        shape: Any,
+        dtype: np.dtype[Any],
+        *,
+        allocator: Any = None,
+        gpudata: Any = None,
+        strides: Any = None,
+    ) -> None: ...
+    def __init__(self, shape: Any, *layout: Any, **options: Any) -> None:
+        # Results of operators are made by the core, with the arguments of its own class.
+        if layout and isinstance(layout[0], np.dtype):
+            super().__init__(shape, *layout, **options)
+        else:
+            self._set_up(shape, *layout, **options)
+
+    def _set_up(
+        self, shape: Any, strides: Any, dtype: Any, stream: Any = 0, gpu_data: Any = None
+    ) -> None:
+        shape, strides, dtype = prepare(shape, strides, dtype, "C")
+        low, high = extent(shape, strides, dtype.itemsize)
+        if low == high:
+            super().__init__(shape, dtype, strides=strides)
+        elif isinstance(gpu_data, int):
+            super().__init__(shape, dtype, gpudata=gpu_data, strides=strides)
+        else:
+            if gpu_data is None:
+                base = _devices.current_context().allocate(high - low)
+                address = base.ptr - low
+            else:
+                base = gpu_data.elements if isinstance(gpu_data, MemoryPointer) else gpu_data
+                address = (
+                    base.ptr if isinstance(base, GPUArray) else base.device_ctypes_pointer.value
+                )
+            super().__init__(shape, dtype, base=base, gpudata=address, strides=strides)
+        if stream:
+            self.stream = stream
+
+    def _at(
+        self, shape: Any, strides: Any, dtype: Any = None, stream: Any = 0, offset: int = 0
+    ) -> DeviceNDArray:
+        """Returns a view of this array's memory, ``offset`` bytes from its first element."""
+        source = GPUArray.view(self) if not offset else bytes_at(self, offset, 1)
+        dtype = self.dtype if dtype is None else dtype
+        return self._view_class(shape, strides, dtype, self._default_stream(stream), source)
+
+    def _as_own(self, view: GPUArray, stream: Any = 0) -> DeviceNDArray:
+        """Returns a view that the core made as an object of numba's class."""
+        stream = self._default_stream(stream)
+        return self._view_class(view.shape, view.strides, view.dtype, stream, view)
+
+    def _default_stream(self, stream: Any) -> Any:
+        return stream if stream else self.stream
+
+    @property
+    def flags(self) -> Flags:  # type: ignore[override]
+        """Whether the array is contiguous: ``flags["C_CONTIGUOUS"]``, ``flags["F_CONTIGUOUS"]``."""
+        flags = super().flags
+        return Flags(C_CONTIGUOUS=flags.c_contiguous, F_CONTIGUOUS=flags.f_contiguous)
+
+    @property
+    def alloc_size(self) -> int:
+        """The bytes from the array's first address to its last; 0 for an empty array."""
+        return bytes_spanned(self)
+
+    @property
+    def _cuda_memsize_(self) -> int:
+        return self.alloc_size
+
+    @property
+    def gpu_data(self) -> MemoryPointer:
+        """The memory that the array spans."""
+        low, high = extent(self.shape, self.strides, self.itemsize)
+        context = _devices.gpus[self._ordinal].get_primary_context()
+        return MemoryPointer.of(context, bytes_at(self, low, high - low))
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Has no strides if the array is C-contiguous, and the array's stream, if it has one."""
+        interface = super().__cuda_array_interface__
+        if is_contiguous(self):
+            interface["strides"] = None
+        if self.stream:
+            _stream.order_behind_default(self.stream)
+            interface["stream"] = protocols.stream_number(self.stream)
+        return interface
+
+    def as_cuda_arg(self) -> MemoryPointer:
+        """Returns :attr:`gpu_data`."""
+        return self.gpu_data
+
+    @property
+    def device_ctypes_pointer(self) -> DeviceAddress:
+        """The address of the first element as an object of ctypes."""
+        return DeviceAddress(self.ptr)
+
+    def get_ipc_handle(self) -> IpcArrayHandle:
+        """Returns a handle that another process opens; keep the array until that is done.
+
+        Raises ``pygpu.driver.Unsupported`` if the backend or the kind of memory cannot be shared.
+        """
+        handle = _devices.current_context().get_ipc_handle(self.gpu_data)
+        described = {"shape": self.shape, "strides": self.strides, "dtype": self.dtype}
+        return IpcArrayHandle(handle, described)
+
+    def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
+        """Copies to ``ary``, a numpy array of this shape, dtype and strides, or to a new one.
+
+        On a ``stream`` the copy to page-locked memory is asynchronous.
+        """
+        stream = self._default_stream(stream)
+        if ary is None:
+            return self.get(async_=bool(stream), stream=stream_or_none(stream))
+        if not isinstance(ary, np.ndarray | np.void):
+            raise _arguments.wrong_type("ary", ary, "a numpy array is needed")
+        check_array_compatibility(self, ary)
+        if not ary.size:
+            return ary
+        if isinstance(ary, np.void):
+            record = self.get(stream=stream_or_none(stream))
+            for name in record.dtype.names or ():
+                ary[name] = record[name]
+            return ary
+        target = np.lib.stride_tricks.as_strided(ary, self.shape, self._host_strides(ary))
+        self.get(target, async_=bool(stream), stream=stream_or_none(stream))
+        return ary
+
+    def _host_strides(self, ary: np.ndarray[Any, Any]) -> tuple[int, ...]:
+        """Returns a host array's strides for this shape; its axes of extent 1 may differ."""
+        steps = iter([step for step, side in zip(ary.strides, ary.shape) if side != 1])
+        return tuple(next(steps) if side != 1 else self.itemsize for side in self.shape)
+
+    def copy_to_device(self, ary: Any, stream: Any = 0) -> None:
+        """Copies ``ary``, on the host or a device, of the same shape and dtype, into the array.
+
+        The copy is queued on ``stream``; if that is 0, host elements have arrived on return.
+        """
+        is_on_device = hasattr(ary, "__cuda_array_interface__")
+        if not is_on_device:
+            ary = np.asanyarray(ary)
+        if ary.size == 0:
+            return
+        sentry_contiguous(self)
+        stream = self._default_stream(stream)
+        core = array_core(GPUArray.view(self))
+        if not is_on_device:
+            order = "C" if core.flags.c_contiguous else "F"
+            host = np.asarray(array_core(ary), order=order)  # type: ignore[call-overload]
+            check_array_compatibility(core, host)
+            core.set(host.reshape(core.shape), async_=bool(stream), stream=stream_or_none(stream))
+            if not stream:
+                _stream.default_stream().synchronize()
+            return
+        other = ary if isinstance(ary, GPUArray) else protocols.from_cuda_array_interface(ary)
+        sentry_contiguous(other)
+        source = array_core(GPUArray.view(other))
+        check_array_compatibility(core, source)
+        copy_elements(core, source, stream)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:  # type: ignore[override]
+        """Copies the elements to the host, as numpy's functions ask for them."""
+        if copy is False:
+            raise ValueError("`copy=False` is not supported: reaching the host takes a copy")
+        host = self.copy_to_host()
+        return host if dtype is None else host.astype(dtype, copy=False)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if func.__name__ in ("shape", "ndim", "size"):
+            return super().__array_function__(func, types, args, kwargs)
+        # As with numba: these call the method of the same name, all others work on copies.
+        if func.__name__ in ("transpose", "reshape", "ravel", "squeeze"):
+            return func._implementation(*args, **kwargs)
+        return func(*_on_host(args), **{name: _on_host(value) for name, value in kwargs.items()})
+
+    def bind(self, stream: Any = 0) -> DeviceNDArray:
+        """Returns a view whose transfers use ``stream`` unless they name another one."""
+        view = self._as_own(GPUArray.view(self))
+        view.stream = stream
+        return view
+
+    @property
+    def T(self) -> DeviceNDArray:
+        """The array with its axes reversed: see :meth:`transpose`."""
+        return self.transpose()
+
+    def transpose(self, *positions: Any, axes: Any = None) -> DeviceNDArray:
+        """Returns a copy in C order, its axes in the order ``*positions`` or ``axes``, or reversed.
+
+        The order that the array has returns the array itself. Unlike numba's, any number of axes
+        is allowed.
+        """
+        if axes is None and positions:
+            axes = positions if isinstance(positions[0], int) else positions[0]
+        order = tuple(reversed(range(self.ndim))) if axes is None else tuple(axes)
+        if sorted(order) != list(range(self.ndim)):
+            raise ValueError(f"invalid axes list {axes!r}")
+        if order == tuple(range(self.ndim)) and isinstance(self, self._view_class):
+            return self
+        view = GPUArray.transpose(self, order)
+        strides = contiguous_strides(view.shape, self.itemsize, "C")
+        result = self._view_class(view.shape, strides, self.dtype, self.stream)
+        GPUArray.__setitem__(result, ..., view)
+        return result
+
+    def squeeze(self, axis: Any = None, stream: Any = 0) -> DeviceNDArray:  # type: ignore[override]
+        """Returns a view, on ``stream``, without the axes ``axis``, by default all, of extent 1."""
+        if axis is None:
+            axes = {axis for axis, side in enumerate(self.shape) if side == 1}
+        else:
+            axes = set()
+            for entry in axis if isinstance(axis, tuple | list) else (axis,):
+                number = _arguments.whole("axis", entry)
+                if not -self.ndim <= number < self.ndim:
+                    raise ValueError(f"axis is {number}; the array has {self.ndim} axes")
+                if self.shape[number] != 1:
+                    raise ValueError(
+                        f"axis is {number}, whose extent is {self.shape[number]}; only axes of "
+                        "extent 1 can be left out"
+                    )
+                axes.add(number % self.ndim)
+        kept = [axis for axis in range(self.ndim) if axis not in axes]
+        shape = tuple(self.shape[axis] for axis in kept)
+        return self._at(shape, tuple(self.strides[axis] for axis in kept), stream=stream)
+
+    def view(self, dtype: DTypeLike) -> DeviceNDArray:  # type: ignore[override]
+        """Returns a view of the bytes as ``dtype``; the last axis is resized with the itemsize."""
+        dtype = np.dtype(dtype)
+        shape, strides = list(self.shape), list(self.strides)
+        if dtype.itemsize != self.itemsize:
+            if not self.flags["C_CONTIGUOUS"] or not shape:
+                raise ValueError(
+                    "To change to a dtype of a different size, the array must be C-contiguous"
+                )
+            shape[-1], rest = divmod(shape[-1] * self.itemsize, dtype.itemsize or 1)
+            if rest or not dtype.itemsize:
+                raise ValueError(
+                    "When changing to a larger dtype, its size must be a divisor of the total "
+                    "size in bytes of the last axis of the array."
+                )
+            strides[-1] = dtype.itemsize
+        return self._at(tuple(shape), tuple(strides), dtype)
+
+
+def _on_host(value: Any) -> Any:
+    """Returns an argument of a numpy function with copies on the host for device arrays."""
+    if isinstance(value, DeviceNDArrayBase):
+        return value.copy_to_host()
+    if isinstance(value, tuple | list):
+        return type(value)(map(_on_host, value))
+    return value
 
 
 def _is_view(key: Any) -> bool:
-    """Whether elements that an index names are a view, as they are without arrays in the index."""
-    return not any(
-        isinstance(entry, bool | np.bool_ | np.ndarray | GPUArray | list)
-        for entry in (key if isinstance(key, tuple) else (key,))
-    )
+    entries = key if isinstance(key, tuple) else (key,)
+    return not any(isinstance(it, bool | np.bool_ | np.ndarray | GPUArray | list) for it in entries)
 
 
 def _check_fits(source: Any, target: GPUArray) -> None:
     if source.ndim > target.ndim:
         raise ValueError(f"Can't assign {source.ndim}-D array to {target.ndim}-D self")
-    pairs = zip(reversed(source.shape), reversed(target.shape), reversed(range(target.ndim)))
-    for theirs, ours, axis in pairs:
+    for axis in range(-1, -source.ndim - 1, -1):
+        theirs, ours = source.shape[axis], target.shape[axis]
         if theirs not in (1, ours):
             raise ValueError(
-                f"Can't copy sequence with size {theirs} to array axis {axis} with dimension {ours}"
+                f"Can't copy sequence with size {theirs} to array axis {axis % target.ndim} with "
+                f"dimension {ours}"
             )
 
 
@@ -40,16 +364,13 @@ class DeviceNDArray(DeviceNDArrayBase):
 
     Parameters
     ----------
-    shape, strides : int or tuple of int. The extents, and the bytes between neighbours along each
-        axis.
+    shape, strides : int or tuple of int. The extents, and the steps in bytes along each axis.
     dtype : dtype. The type of the elements.
     stream : Stream or 0. The stream of the array's transfers, unless they name another one.
-    gpu_data : MemoryPointer, GPUArray or int, optional. The memory of the first element; new memory
-        by default.
+    gpu_data : MemoryPointer, GPUArray or int, optional. The memory; new memory by default.
 
     Examples
     --------
-    >>> from pygpu import cuda
     >>> array = cuda.to_device(np.arange(6).reshape(2, 3))
     >>> array[1, 2], array.is_c_contiguous()
     (np.int64(5), True)
@@ -80,14 +401,13 @@ class DeviceNDArray(DeviceNDArrayBase):
         return self.flags["F_CONTIGUOUS"]
 
     def reshape(self, *newshape: Any, order: Literal["C", "F", "A"] = "C") -> DeviceNDArray:  # type: ignore[override]
-        """Returns a view with the extents ``*newshape``, one of which may be -1, its elements read
-        and placed in ``order``. Raises ``NotImplementedError`` if a view cannot have this shape.
-        """
+        """Returns a view with extents ``*newshape``, one of which may be -1, in ``order``."""
         return self._without_copy(GPUArray.reshape(self, *newshape, order=order))
 
     def ravel(self, order: Literal["C", "F", "A"] = "C", stream: Any = 0) -> DeviceNDArray:  # type: ignore[override]
-        """Returns a view, on ``stream``, of the elements along one axis, read in ``order``. Raises
-        ``NotImplementedError`` if they do not follow each other so.
+        """Returns the elements as one axis in ``order``: a view on ``stream``.
+
+        Raises ``NotImplementedError`` if that takes a copy.
         """
         result = self._without_copy(GPUArray.ravel(self, order), stream)
         if result.size > 1 and result.strides != (self.itemsize,):
@@ -115,16 +435,13 @@ class DeviceNDArray(DeviceNDArrayBase):
         for start in range(0, self.size, section):
             yield self._as_own(GPUArray.__getitem__(self, slice(start, start + section)), stream)
 
-    # -- elements --------------------------------------------------------------------------
-
     def __getitem__(self, index: Any) -> Any:
         return self.getitem(index)
 
     def getitem(self, item: Any, stream: Any = 0) -> Any:
-        """Returns what ``item`` names: an element as a number on the host or as a record, or a
-        view, on ``stream``.
+        """Returns an element as a number on the host or a record, or a view on ``stream``.
 
-        Arrays of indices and masks are allowed as well, unlike in numba; what they name is a copy.
+        ``item`` may also be an array of indices or a mask, unlike in numba; the result is a copy.
         """
         view = GPUArray.__getitem__(self, item)
         entries = item if isinstance(item, tuple) else (item,)
@@ -139,8 +456,9 @@ class DeviceNDArray(DeviceNDArrayBase):
         self.setitem(index, value)
 
     def setitem(self, key: Any, value: Any, stream: Any = 0) -> None:
-        """Sets the elements that ``key`` names to ``value``, a number or an array that broadcasts,
-        converted, in the order of ``stream``. Without one the call returns once it is done.
+        """Sets the elements ``key`` to ``value``, a number or an array that broadcasts.
+
+        The call is in the order of ``stream``; if that is 0, it returns once the elements are set.
         """
         stream = self._default_stream(stream)
         target = GPUArray.__getitem__(self, key)
@@ -148,7 +466,7 @@ class DeviceNDArray(DeviceNDArrayBase):
             _check_fits(value, target)
             is_own = isinstance(value, GPUArray)
             source = value if is_own else protocols.from_cuda_array_interface(value)
-            # The core orders this behind other uses of both.
+            # The core orders this after other uses of both.
             GPUArray.__setitem__(self, key, GPUArray.view(source))
             if stream:
                 _stream.order_behind_default(stream)
@@ -175,7 +493,6 @@ class DeviceRecord(DeviceNDArrayBase):
 
     Other arguments are as in :class:`DeviceNDArray`.
 
-    >>> from pygpu import cuda
     >>> record = cuda.to_device(np.array([(1, 2.5)], [("a", "i4"), ("b", "f8")])[0])
     >>> record["b"]
     np.float64(2.5)
@@ -195,16 +512,15 @@ class DeviceRecord(DeviceNDArrayBase):
         try:
             return self.dtype.fields[name][:2]  # type: ignore[index]
         except (KeyError, TypeError):
-            raise KeyError(
-                f"{name!r} is no field of the record; it has {self.dtype.names}"
-            ) from None
+            names = self.dtype.names
+            raise KeyError(f"{name!r} is no field of the record; it has {names}") from None
 
     def __getitem__(self, item: Any) -> Any:
         return self.getitem(item)
 
     def getitem(self, item: str, stream: Any = 0) -> Any:
         """Returns the field ``item``, read in the order of ``stream``: a number on the host, a
-        record, or a view of a field with a shape. Raises ``KeyError`` if there is no such field.
+        record, or a view of a field with a shape.
         """
         dtype, offset = self._field(item)
         stream = self._default_stream(stream)
@@ -221,17 +537,13 @@ class DeviceRecord(DeviceNDArrayBase):
         self.setitem(key, value)
 
     def setitem(self, key: str, value: Any, stream: Any = 0) -> None:
-        """Sets the field ``key`` to ``value``, converted to its dtype, in the order of ``stream``.
-        Without one the call returns once it is set.
-        """
+        """Sets the field ``key`` to ``value``, converted, on ``stream`` as a DeviceNDArray does."""
         dtype, offset = self._field(key)
         stream = self._default_stream(stream)
-        field = np.zeros((), dtype.base) if not dtype.shape else np.zeros(dtype.shape, dtype.base)
-        field[...] = value
+        host = np.zeros(dtype.shape, dtype.base)
+        host[...] = value
         bytes_at(self, offset, dtype.itemsize).set(
-            np.frombuffer(field.tobytes(), BYTE),
-            async_=bool(stream),
-            stream=stream_or_none(stream),
+            np.frombuffer(host.tobytes(), BYTE), bool(stream), stream_or_none(stream)
         )
 
 

@@ -5,28 +5,38 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .. import _arguments, _core
-from .._core import GPUArray
+from .._core import GPUArray, IPCMemoryHandle
 from .._driver.device import Context as _DriverContext
 from .._driver.device import on_device
-from . import _ipc, _stream
-from ._memory import BYTE, DeviceAddress, MemoryPointer
+from .._exchange.protocols import extent
+from . import _stream
+from ._memory import (
+    BYTE,
+    DeviceAddress,
+    MemoryPointer,
+    device_memory_size,
+    device_pointer,
+    host_to_device,
+    prepare,
+)
 
 if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
     from ._devices import Device
 
-__all__ = ["MemoryInfo"]
+__all__ = ["IpcHandle", "MemoryInfo"]
 
 
 class MemoryInfo(NamedTuple):
     """The ``free`` and ``total`` bytes of a device's memory.
 
-    >>> from pygpu import cuda
     >>> free, total = cuda.current_context().get_memory_info()
     >>> free <= total
     True
@@ -37,10 +47,7 @@ class MemoryInfo(NamedTuple):
 
 
 class Deallocations:
-    """Memory that is no longer used and waits until freeing is allowed again.
-
-    Outside :func:`pygpu.cuda.defer_cleanup` nothing waits: memory is freed with its last use.
-    """
+    """Unused memory that waits, only in :func:`pygpu.cuda.defer_cleanup`, to be freed."""
 
     def __init__(self) -> None:
         self._waiting: list[Any] = []
@@ -67,8 +74,7 @@ class Deallocations:
             if self._deferrals:
                 return
             waiting, self._waiting = self._waiting, []
-        # Freed here, outside the lock.
-        del waiting
+        del waiting  # outside the lock
 
     @contextlib.contextmanager
     def disable(self) -> Iterator[None]:
@@ -84,10 +90,7 @@ class Deallocations:
 
 
 class HostMemory(np.ndarray):
-    """Page-locked, mapped or managed host memory as an array of bytes.
-
-    ``handle`` is its address on the host, ``device_ctypes_pointer`` that on the device.
-    """
+    """Page-locked, mapped or managed host memory as an array of bytes."""
 
     context: Any = None
     _device_address: int | None = None
@@ -129,7 +132,6 @@ class HostMemory(np.ndarray):
 class Context:
     """The memory of ``device``: what :func:`pygpu.cuda.current_context` returns.
 
-    >>> from pygpu import cuda
     >>> context = cuda.current_context()
     >>> free, total = context.get_memory_info()
     >>> free <= total
@@ -152,7 +154,7 @@ class Context:
     >>> context.create_event(timing=False).query()
     True
     >>> with context.defer_cleanup():
-    ...     del memory  # freed behind the block
+    ...     del memory  # freed after the block
     >>> context.push()
     >>> context.pop()
     >>> context.reset()
@@ -185,10 +187,7 @@ class Context:
         _DriverContext.pop()
 
     def reset(self) -> None:
-        """Frees memory that waits to be freed, and what the device keeps for later arrays.
-
-        Arrays that are in use stay valid.
-        """
+        """Frees unused memory that waits or is cached for later arrays; arrays stay valid."""
         self.deallocations.clear()
         with self._current():
             _DriverContext.trim_memory()
@@ -207,13 +206,11 @@ class Context:
         with self._current():
             return MemoryInfo(*_core.mem_get_info())
 
-    # -- memory ----------------------------------------------------------------------------
-
     def allocate(self, bytesize: int) -> GPUArray:
         """Returns ``bytesize`` bytes of new device memory as an array of bytes.
 
-        It is plain memory, as numba's: every stream can use it at once, and other processes can
-        open it. Its freeing is deferred by :meth:`defer_cleanup`.
+        It is plain memory, as numba's: every stream can use it immediately, and other processes
+        can open it. Its freeing is deferred by :meth:`defer_cleanup`.
         """
         bytesize = _arguments.not_negative("bytesize", bytesize)
         with self._current():
@@ -240,11 +237,10 @@ class Context:
         return self._host_memory(_core.pagelocked_empty, bytesize, flags, bool(mapped))
 
     def memallocmanaged(self, bytesize: int, attach_global: bool = True) -> Any:
-        """Returns ``bytesize`` bytes of new memory that both the host and the device use, as a
-        numpy array of bytes.
+        """Returns ``bytesize`` bytes of new managed memory as a numpy array of bytes.
 
         Any stream can use it if ``attach_global`` is True, else the host first. Raises
-        ``pygpu.driver.Unsupported`` if the device has no managed memory.
+        ``pygpu.driver.Unsupported`` if the device does not support managed memory.
         """
         return self._host_memory(_core.managed_empty, bytesize, 1 if attach_global else 2, True)
 
@@ -266,13 +262,11 @@ class Context:
         return result
 
     def mempin(self, owner: Any, pointer: int, size: int, mapped: bool = False) -> Any:
-        """Page-locks ``size`` bytes of host memory at ``pointer``, until ``free`` of the result is
-        called or the result is gone.
+        """Page-locks ``size`` bytes of host memory at ``pointer``, part of the kept ``owner``.
 
-        ``owner`` is what the memory belongs to, which is kept. Kernels can use it meanwhile if
-        ``mapped`` is True.
+        The pages are unlocked by ``free`` of the result, or when the result is gone. Kernels can
+        use the memory if ``mapped`` is True.
 
-        >>> from pygpu import cuda
         >>> host = np.zeros(100)
         >>> pinned = cuda.current_context().mempin(host, host.ctypes.data, host.nbytes)
         >>> pinned.free()
@@ -282,76 +276,220 @@ class Context:
             registered = _core.register_host_memory(buffer, 2 * bool(mapped))
         return self._over(registered, bool(mapped))
 
-    # -- other processes, other devices ----------------------------------------------------
+    def get_ipc_handle(self, memory: Any) -> IpcHandle:
+        """Returns a picklable handle with which another process opens ``memory``, which it keeps.
 
-    def get_ipc_handle(self, memory: Any) -> _ipc.IpcHandle:
-        """Returns a handle with which another process opens ``memory``, a MemoryPointer or an
-        array, which it keeps; it can be pickled.
-
-        All work of the device queued so far has run when the call returns. Raises
+        ``memory`` is a MemoryPointer or an array. Waits for all queued work of the device. Raises
         ``pygpu.driver.Unsupported`` if the backend or the kind of memory cannot be shared.
 
-        >>> from pygpu import cuda
         >>> context = cuda.current_context()
         >>> context.get_ipc_handle(context.memalloc(100)).size
         100
         """
-        return _ipc.export(self, memory)
+        return export(self, memory)
 
     def open_ipc_handle(self, handle: Any, size: int) -> MemoryPointer:
-        """Returns the first ``size`` bytes of another process's allocation, whose driver's handle
-        are the 64 bytes ``handle``.
+        """Returns the first ``size`` bytes of another process's allocation.
 
-        It is closed when nothing refers to it. Raises ``pygpu.driver.LogicError`` if the handle is
-        none of memory that exists, or (on CUDA and HIP) of this process.
+        ``handle`` is the driver's handle, 64 bytes. Raises ``pygpu.driver.LogicError`` if that
+        memory does not exist, or (on CUDA and HIP) belongs to this process.
         """
-        return _ipc.import_memory(self, handle, size)
+        return import_memory(self, handle, size)
 
     def can_access_peer(self, peer_device: int) -> bool:
-        """Returns True if kernels on this device can use the memory of device ``peer_device``, not
-        its own.
-        """
+        """Returns True if kernels here can use the memory of another device, ``peer_device``."""
         return _core.can_access_peer(self.device.id, _arguments.whole("peer_device", peer_device))
 
     def enable_peer_access(self, peer_context: Context, flags: int = 0) -> None:
-        """Lets kernels on this device use the memory of ``peer_context``'s; ``flags`` is 0. Raises
-        ``pygpu.driver.Error`` if the devices have no access to each other, or have it already.
+        """Lets kernels on this device use the memory of ``peer_context``'s; ``flags`` is 0.
+
+        Raises ``pygpu.driver.Error`` if the devices cannot, or if access is enabled already.
         """
         if flags != 0:
             raise ValueError(f"flags is {flags}; only 0 is allowed")
         with self._current():
             _core.set_peer_access(peer_context.device.id, True)
 
-    # -- streams, events -------------------------------------------------------------------
-
-    def create_stream(self) -> _stream.Stream:
-        """Returns a new stream."""
-        return _stream.stream()
-
-    def create_external_stream(self, ptr: int) -> _stream.Stream:
-        """Returns another library's stream of the handle ``ptr``; see
-        :func:`pygpu.cuda.external_stream`.
-        """
-        return _stream.external_stream(ptr)
-
-    def get_default_stream(self) -> _stream.Stream:
-        """Returns the default stream."""
-        return _stream.default_stream()
-
-    def get_legacy_default_stream(self) -> _stream.Stream:
-        """Returns the default stream under the number 1."""
-        return _stream.legacy_default_stream()
-
-    def get_per_thread_default_stream(self) -> _stream.Stream:
-        """Returns the default stream of this thread under the number 2."""
-        return _stream.per_thread_default_stream()
-
-    def create_event(self, timing: bool = True) -> _stream.Event:
-        """Returns a new event, whose time can be asked for if ``timing`` is True."""
-        return _stream.event(timing)
+    create_stream = staticmethod(_stream.stream)
+    create_external_stream = staticmethod(_stream.external_stream)
+    get_default_stream = staticmethod(_stream.default_stream)
+    get_legacy_default_stream = staticmethod(_stream.legacy_default_stream)
+    get_per_thread_default_stream = staticmethod(_stream.per_thread_default_stream)
+    create_event = staticmethod(_stream.event)
 
     @contextlib.contextmanager
     def defer_cleanup(self) -> Iterator[None]:
         """Defers the freeing of memory from :meth:`allocate` until the outermost block ends."""
         with self.deallocations.disable():
             yield
+
+
+_HANDLE_BYTES = 64
+
+
+class HandleBytes:
+    """The 64 bytes of a driver's handle, as ``reserved``."""
+
+    def __init__(self, reserved: Any) -> None:
+        self.reserved = bytes(reserved)
+        if len(self.reserved) != _HANDLE_BYTES:
+            raise ValueError(
+                f"the handle has {len(self.reserved)} bytes; {_HANDLE_BYTES} are needed"
+            )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HandleBytes) and self.reserved == other.reserved
+
+    def __hash__(self) -> int:
+        return hash(self.reserved)
+
+
+def _handle_bytes(handle: Any) -> HandleBytes:
+    return handle if isinstance(handle, HandleBytes) else HandleBytes(handle)
+
+
+class IpcHandle:
+    """A part of an allocation that another process opens, once at a time; it can be pickled.
+
+    Parameters
+    ----------
+    base : object. The owner of the memory in the exporting process; None in others.
+    handle : HandleBytes or bytes. The driver's handle of the whole allocation.
+    size : int. The number of bytes of the part.
+    source_info : dict, optional. Where the exporting device is on the bus.
+    offset : int. Where the part starts in the allocation, in bytes.
+
+    Examples
+    --------
+    >>> handle = cuda.IpcHandle(None, bytes(64), 800, offset=16)
+    >>> handle.size, handle.offset
+    (800, 16)
+    >>> def receive(handle):  # in another process
+    ...     context = cuda.current_context()
+    ...     total = handle.open_array(context, (100,), "f8").copy_to_host().sum()
+    ...     handle.close()
+    ...     if handle.can_access_peer(context):  # `handle.open(context)` asks for this
+    ...         memory = handle.open_direct(context)
+    ...     else:
+    ...         memory = handle.open_staged(context)
+    ...     handle.close()
+    """
+
+    def __init__(
+        self, base: Any, handle: Any, size: int, source_info: Any = None, offset: int = 0
+    ) -> None:
+        self.base = base
+        self._hold: Any = None
+        self.handle = _handle_bytes(handle)
+        for name, value in (("size", size), ("offset", offset)):
+            if not isinstance(value, int) or value < 0:
+                raise ValueError(f"{name} is {value!r}; an int that is not negative is needed")
+        self.size = size
+        self.offset = offset
+        self.source_info = source_info
+        self._opened: MemoryPointer | None = None
+
+    def can_access_peer(self, context: Context) -> bool:
+        """Returns True if the device of ``context`` can use the memory in place. Raises
+        ``RuntimeError`` if the handle's device is unknown, or not of this process.
+        """
+        source = self._source(context)
+        return source == context.device or context.can_access_peer(source.id)
+
+    def _source(self, context: Context) -> Any:
+        if self.source_info is None:
+            raise RuntimeError("the handle does not say which device it is from")
+        return context.device.from_identity(self.source_info)
+
+    def open(self, context: Context) -> MemoryPointer:
+        """Returns the memory for ``context``: in place if the device can use it, else a copy.
+
+        The handle counts as open until :meth:`close`. Raises ``RuntimeError`` without a device.
+        """
+        is_direct = self.source_info is None or self.can_access_peer(context)
+        return self.open_direct(context) if is_direct else self.open_staged(context)
+
+    def open_direct(self, context: Context) -> MemoryPointer:
+        """Returns the memory itself, for ``context``."""
+        if self.base is not None:
+            raise ValueError("opening IpcHandle from original process")
+        if self._opened is not None:
+            raise ValueError("IpcHandle is already opened")
+        whole = context.open_ipc_handle(self.handle, self.offset + self.size)
+        self._opened = whole
+        return whole.view(self.offset)
+
+    def open_staged(self, context: Context) -> MemoryPointer:
+        """Returns a copy, through the host, on the device of ``context``.
+
+        Neither process sees later writes of the other. Raises ``RuntimeError`` if the exporting
+        device is not one of this process.
+        """
+        source = self._source(context).get_primary_context()
+        with source._current():
+            elements = self.open_direct(source).elements.get()
+        copy = context.memalloc(self.size)
+        host_to_device(copy, elements, self.size)
+        self._opened = copy
+        return copy
+
+    def open_array(
+        self,
+        context: Context,
+        shape: int | Sequence[int],
+        dtype: DTypeLike,
+        strides: int | Sequence[int] | None = None,
+    ) -> Any:
+        """Returns an array within the memory, opened for ``context``.
+
+        Other arguments are as in :func:`pygpu.cuda.device_array`.
+        """
+        shape, strides, dtype = prepare(shape, strides, dtype, "C")
+        below, above = extent(shape, strides, dtype.itemsize)
+        if above - below > self.size or dtype.hasobject:
+            raise ValueError(
+                f"shape {shape}, strides {strides} and dtype {dtype} span {above - below} bytes; "
+                f"the handle has {self.size}"
+            )
+        first = self.open(context).elements[-below:]
+        # It imports this module. A process that unpickles a handle has imported nothing else.
+        from ._array import DeviceNDArray
+
+        return DeviceNDArray(shape, strides, dtype, 0, first)
+
+    def close(self) -> None:
+        """Ends the use of the memory; arrays in it are to be gone before."""
+        if self._opened is None:
+            raise ValueError("IpcHandle not opened")
+        self._opened = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return IpcHandle, (None, self.handle.reserved, self.size, self.source_info, self.offset)
+
+
+def export(context: Context, memory: Any) -> IpcHandle:
+    """Returns a handle for device memory, an array or a pointer, once its writers are done."""
+    address, size = device_pointer(memory), device_memory_size(memory)
+    if not size:
+        raise ValueError("memory has no bytes; there is nothing to share")
+    with context._current():
+        base, _ = _core.mem_get_address_range(address)
+        handle = _core.mem_get_ipc_handle(base)
+    identity = context.device.get_device_identity()
+    result = IpcHandle(memory, bytes(handle), size, identity, address - base)
+    elements = memory if isinstance(memory, GPUArray) else getattr(memory, "elements", None)
+    if elements is not None:
+        # As long as the handle lives, the memory cannot be freed.
+        result._hold = _core.hold_memory(elements)
+    return result
+
+
+def import_memory(context: Context, handle: Any, size: int) -> MemoryPointer:
+    """Returns the first ``size`` bytes of another process's allocation."""
+    handle = _handle_bytes(handle)
+    with context._current():
+        imported = IPCMemoryHandle(handle.reserved)
+        if size > imported.size:
+            raise ValueError(f"the handle names {size} bytes; the allocation has {imported.size}")
+        elements = GPUArray((size,), BYTE, gpudata=imported)
+    return MemoryPointer.of(context, elements)

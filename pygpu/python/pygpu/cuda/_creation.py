@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
+from .. import _core
 from .._arguments import wrong_type
 from .._core import GPUArray
 from .._exchange import protocols
+from .._exchange.protocols import extent
 from . import _devices, _stream
-from ._array import DeviceNDArray, DeviceRecord
-from ._array_base import DeviceNDArrayBase
-from ._ipc import IpcHandle
-from ._layout import prepare, sentry_contiguous, strides_like
-from ._memory import is_device_memory, memory_size_from_info
+from ._array import DeviceNDArray, DeviceNDArrayBase, DeviceRecord
+from ._context import IpcHandle
+from ._memory import (
+    DeviceAddress,
+    bytes_spanned,
+    host_memory_extents,
+    is_device_memory,
+    memory_size_from_info,
+    prepare,
+    sentry_contiguous,
+    strides_like,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-__all__ = [
-    "as_cuda_array",
-    "device_array",
-    "device_array_like",
-    "from_cuda_array_interface",
-    "is_cuda_array",
-    "open_ipc_array",
-    "to_device",
-]
+__all__ = ["as_cuda_array", "device_array", "device_array_like", "from_cuda_array_interface"]
+__all__ += ["is_cuda_array", "managed_array", "mapped", "mapped_array", "mapped_array_like"]
+__all__ += ["open_ipc_array", "pinned", "pinned_array", "pinned_array_like", "to_device"]
 
 
 def from_cuda_array_interface(
@@ -38,14 +41,13 @@ def from_cuda_array_interface(
     """Returns an array in the memory that a ``__cuda_array_interface__`` describes, on its stream.
 
     Raises ``NotImplementedError`` if the description has a mask, and ``BufferError`` if the memory
-    is for reading only.
+    is read-only.
 
     Parameters
     ----------
     desc : dict. The description, of version 2 or 3.
-    owner : object, optional. What keeps the memory alive; it is kept as long as the array.
-    sync : bool. Whether work on the default stream is ordered behind the stream that the
-        description names.
+    owner : object, optional. The owner of the memory, kept as long as the array.
+    sync : bool. If True, the default stream waits for the stream in the description.
 
     Examples
     --------
@@ -64,11 +66,10 @@ def from_cuda_array_interface(
 
 
 def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
-    """Returns ``obj``, which has ``__cuda_array_interface__``, as an array in its memory, which
-    keeps it.
+    """Returns ``obj``, which has ``__cuda_array_interface__``, as an array in its memory.
 
-    ``sync`` is that of :func:`from_cuda_array_interface`. Raises ``NotImplementedError`` if the
-    object has a mask.
+    The array keeps ``obj``; ``sync`` is as in :func:`from_cuda_array_interface`. Raises
+    ``NotImplementedError`` if the object has a mask.
 
     >>> as_cuda_array(gpuarray.to_gpu(np.arange(3.0))).copy_to_host()
     array([0., 1., 2.])
@@ -120,8 +121,7 @@ def from_record_like(rec: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceR
 def auto_device(
     obj: Any, stream: Any = 0, copy: bool = True, user_explicit: bool = False
 ) -> tuple[Any, bool]:
-    """Returns an object as a device array, and whether the array is a new one; ``user_explicit``
-    has no effect.
+    """Returns ``obj`` as a device array, and True if that is new; ignores ``user_explicit``.
 
     Other arguments are as in :func:`pygpu.cuda.to_device`. Raises ``NotImplementedError`` if
     ``obj`` has a mask.
@@ -151,11 +151,10 @@ def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> A
 
     Parameters
     ----------
-    obj : object. What numpy makes an array of, without gaps, or a record; or an array of this
-        package or with ``__cuda_array_interface__``, whose memory is used.
-    stream : Stream or 0. The stream in whose order elements are copied, which becomes the new
-        array's.
-    copy : bool. Whether elements are copied; else the new array's are undefined.
+    obj : object. A record, anything that numpy makes a contiguous array of, or an array with
+        ``__cuda_array_interface__``, whose memory is used.
+    stream : Stream or 0. The stream of the copy, and of the new array.
+    copy : bool. If False, the new array's elements are undefined.
     to : DeviceNDArray, optional. An array to copy into, which is returned.
 
     Examples
@@ -200,8 +199,7 @@ def device_array(
 
 
 def device_array_like(ary: Any, stream: Any = 0) -> DeviceNDArray:
-    """Returns a new device array, on ``stream``, with the shape, dtype and order of axes of
-    ``ary``.
+    """Returns a new array on ``stream`` with the shape, dtype and order of axes of ``ary``.
 
     >>> device_array_like(np.zeros((2, 3), order="F")).strides
     (8, 16)
@@ -234,3 +232,262 @@ def open_ipc_array(
         yield array
     finally:
         opened.close()
+
+
+class DeviceVisibleNDArray(np.ndarray):
+    """A numpy array in memory that the device also uses; views of it are of this class."""
+
+    gpu_data: Any = None
+    stream: Any = 0
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.gpu_data = getattr(source, "gpu_data", None)
+        self.stream = getattr(source, "stream", 0)
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        # Results are in ordinary memory, and are numpy's.
+        if array is self:
+            return self
+        return array[()] if return_scalar else np.asarray(array)
+
+    def device_setup(self, gpu_data: Any, stream: Any = 0) -> None:
+        """Sets the ``stream``, and ``gpu_data`` of ``memhostalloc`` or ``memallocmanaged``."""
+        self.gpu_data = gpu_data
+        self.stream = stream
+
+    @property
+    def device_ctypes_pointer(self) -> DeviceAddress:
+        """The address on the device; a copy in ordinary memory raises AttributeError."""
+        memory = self.gpu_data
+        if memory is not None and not self.size:
+            return DeviceAddress(0)
+        offset = None if memory is None else self.ctypes.data - memory.ctypes.data
+        if offset is None or not 0 <= offset <= memory.size or not memory.size:
+            raise AttributeError("the array does not lie in memory that a device uses")
+        return DeviceAddress(memory.device_ctypes_pointer.value + offset)
+
+    # numba's own mark would have numba take the array for one of its class.
+    @property
+    def _is_device_memory(self) -> bool:
+        return hasattr(self, "device_ctypes_pointer")
+
+    @property
+    def _cuda_memsize_(self) -> int:
+        return bytes_spanned(self)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The array as other libraries use it on the device."""
+        address = self.device_ctypes_pointer.value if self.size else 0
+        stream = int(self.stream) if self.stream else None
+        return protocols.describe(self, address, stream, not self.flags.writeable)
+
+    def is_c_contiguous(self) -> bool:
+        """Returns True if the elements follow each other in C order."""
+        return self.flags.c_contiguous
+
+    def is_f_contiguous(self) -> bool:
+        """Returns True if the elements follow each other in Fortran order."""
+        return self.flags.f_contiguous
+
+    def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
+        """Copies to ``ary``, or a new numpy array, after the work of ``stream``, if any, of the
+        array's stream or of the device.
+        """
+        (stream or self.stream or _devices.current_context()).synchronize()
+        if ary is None:
+            return np.array(self, subok=False)
+        ary[...] = self
+        return ary
+
+
+class MappedNDArray(DeviceVisibleNDArray):
+    """A numpy array in page-locked host memory of :func:`pygpu.cuda.mapped_array`.
+
+    Arguments are as in :class:`numpy.ndarray`.
+
+    >>> array = mapped_array(3)
+    >>> array[:] = 7
+    >>> array.copy_to_host()
+    array([7., 7., 7.])
+    """
+
+
+class ManagedNDArray(DeviceVisibleNDArray):
+    """A numpy array in memory that moves to its user, of :func:`pygpu.cuda.managed_array`.
+
+    Arguments are as in :class:`numpy.ndarray`.
+
+    >>> array = cuda.managed_array(3)
+    >>> array[:] = 7
+    >>> array.is_c_contiguous(), array.is_f_contiguous()
+    (True, True)
+    >>> array.copy_to_host()
+    array([7., 7., 7.])
+    >>> array.device_setup(array.gpu_data, cuda.stream())
+    """
+
+
+_Array = TypeVar("_Array", bound=np.ndarray[Any, Any])
+
+
+def _made(
+    kind: type[_Array], allocate: Callable[[int], Any], *layout: Any, stream: Any = 0
+) -> _Array:
+    shape, strides, dtype = prepare(*layout)
+    memory = allocate(memory_size_from_info(shape, strides, dtype.itemsize))
+    low, _ = extent(shape, strides, dtype.itemsize)
+    result = kind(shape, dtype, memory.view(np.ndarray), -low, strides)
+    if isinstance(result, DeviceVisibleNDArray):
+        result.device_setup(memory, stream)
+    return result
+
+
+def pinned_array(
+    shape: int | Sequence[int],
+    dtype: DTypeLike = np.float64,
+    strides: int | Sequence[int] | None = None,
+    order: Literal["C", "F"] = "C",
+) -> np.ndarray[Any, Any]:
+    """Returns a new numpy array in page-locked memory, whose copies can be asynchronous.
+
+    Its elements are undefined. Arguments are as in :func:`pygpu.cuda.device_array`.
+
+    >>> array = pinned_array((2, 3))
+    >>> array[:] = 1
+    >>> array.sum()
+    np.float64(6.0)
+    """
+    allocate = _devices.current_context().memhostalloc
+    return _made(np.ndarray, allocate, shape, strides, dtype, order)
+
+
+def mapped_array(
+    shape: int | Sequence[int],
+    dtype: DTypeLike = np.float64,
+    strides: int | Sequence[int] | None = None,
+    order: Literal["C", "F"] = "C",
+    stream: Any = 0,
+    portable: bool = False,
+    wc: bool = False,
+) -> MappedNDArray:
+    """Returns a new numpy array in page-locked memory that kernels also use, on ``stream``.
+
+    All devices can use it if it is ``portable``. Write-combined memory (``wc``) is faster to write
+    on the host, and slow to read. Other arguments are as in :func:`pygpu.cuda.device_array`.
+
+    >>> array = cuda.mapped_array(3, dtype="i4")
+    >>> array[:] = 1
+    >>> cuda.as_cuda_array(array).fill(2).get()
+    array([2, 2, 2], dtype=int32)
+    >>> cuda.synchronize()
+    """
+    context = _devices.current_context()
+    allocate = lambda nbytes: context.memhostalloc(nbytes, True, portable, wc)  # noqa: E731
+    return _made(MappedNDArray, allocate, shape, strides, dtype, order, stream=stream)
+
+
+def managed_array(
+    shape: int | Sequence[int],
+    dtype: DTypeLike = np.float64,
+    strides: int | Sequence[int] | None = None,
+    order: Literal["C", "F"] = "C",
+    stream: Any = 0,
+    attach_global: bool = True,
+) -> ManagedNDArray:
+    """Returns a new numpy array in managed memory, which the host and kernels use.
+
+    Any stream can use it if ``attach_global`` is True, else the host first. Other arguments are as
+    in :func:`mapped_array`. Raises ``pygpu.driver.Unsupported`` without support for such memory.
+
+    >>> array = cuda.managed_array(3, dtype="i4")
+    >>> cuda.as_cuda_array(array).fill(2).get()
+    array([2, 2, 2], dtype=int32)
+    """
+    context = _devices.current_context()
+    allocate = lambda nbytes: context.memallocmanaged(nbytes, attach_global)  # noqa: E731
+    return _made(ManagedNDArray, allocate, shape, strides, dtype, order, stream=stream)
+
+
+def pinned_array_like(ary: Any) -> np.ndarray[Any, Any]:
+    """Returns a new page-locked array with the shape, dtype and order of axes of ``ary``.
+
+    >>> cuda.pinned_array_like(cuda.device_array((2, 3))).shape
+    (2, 3)
+    """
+    return pinned_array(ary.shape, ary.dtype, *strides_like(ary))
+
+
+def mapped_array_like(
+    ary: Any, stream: Any = 0, portable: bool = False, wc: bool = False
+) -> MappedNDArray:
+    """Returns a new mapped array with the shape, dtype and order of axes of ``ary``.
+
+    Other arguments are as in :func:`mapped_array`.
+
+    >>> cuda.mapped_array_like(cuda.device_array((2, 3))).shape
+    (2, 3)
+    """
+    return mapped_array(ary.shape, ary.dtype, *strides_like(ary), stream, portable, wc)
+
+
+def _pin(ary: Any, mapped: bool) -> Any:
+    if not isinstance(ary, np.ndarray):
+        raise wrong_type("an argument", ary, "numpy arrays are needed")
+    start, end = host_memory_extents(ary)
+    return _devices.current_context().mempin(ary, start, end - start, mapped)
+
+
+@contextlib.contextmanager
+def pinned(*arylist: np.ndarray[Any, Any]) -> Iterator[None]:
+    """Page-locks the numpy arrays ``*arylist`` for the ``with`` block.
+
+    >>> host, stream = np.arange(1000.0), cuda.stream()
+    >>> with cuda.pinned(host), stream.auto_synchronize():
+    ...     device = cuda.to_device(host, stream=stream)
+    >>> device[999]
+    np.float64(999.0)
+    """
+    with contextlib.ExitStack() as stack:
+        for ary in arylist:
+            stack.callback(_pin(ary, False).free)
+        yield
+
+
+@contextlib.contextmanager
+def mapped(*arylist: np.ndarray[Any, Any], stream: Any = 0) -> Iterator[Any]:
+    """Lets kernels use the arrays ``*arylist`` in the ``with`` block, as arrays on ``stream``.
+
+    The block's value is one array, or a list. Uses after the block raise ``LogicError``; so does
+    its end while another library's array or a buffer still uses an array, which stays mapped.
+
+    >>> host = np.arange(3.0)
+    >>> with cuda.mapped(host) as device:
+    ...     _ = device.fill(7)
+    ...     cuda.synchronize()
+    >>> host
+    array([7., 7., 7.])
+    """
+    with contextlib.ExitStack() as stack:
+        arrays = []
+        for ary in arylist:
+            memory = _pin(ary, True)
+            start, _ = host_memory_extents(ary)
+            address = memory.device_ctypes_pointer.value + ary.ctypes.data - start
+            source = _Address(address, memory)
+            arrays.append(DeviceNDArray(ary.shape, ary.strides, ary.dtype, stream, source))
+            stack.callback(_unmap, arrays[-1], memory)
+        yield arrays[0] if len(arrays) == 1 else arrays
+
+
+def _unmap(array: DeviceNDArray, memory: Any) -> None:
+    _core.end_foreign_memory(array)
+    memory.free()
+
+
+class _Address:
+    """An address on the device, and the host memory that it stands for."""
+
+    def __init__(self, address: int, memory: Any) -> None:
+        self.device_ctypes_pointer = DeviceAddress(address)
+        self.memory = memory

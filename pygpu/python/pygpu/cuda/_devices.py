@@ -1,4 +1,13 @@
-"""The devices of the process, the current one of a thread, and what is asked of all of them."""
+"""The devices of the process, the thread's current device, and calls about all of them.
+
+Examples
+--------
+>>> device = cuda.select_device(0)
+>>> cuda.get_current_device() is cuda.list_devices()[0] is cuda.current_context().device is device
+True
+>>> array = cuda.to_device(range(3), stream=cuda.stream())
+>>> cuda.synchronize()
+"""
 
 from __future__ import annotations
 
@@ -13,34 +22,19 @@ from .._driver.device import Device as _Device
 from .._errors import BackendUnavailable
 from ._context import Context
 
-__all__ = [
-    "close",
-    "current_context",
-    "defer_cleanup",
-    "detect",
-    "get_current_device",
-    "gpus",
-    "is_available",
-    "list_devices",
-    "profile_start",
-    "profile_stop",
-    "profiling",
-    "require_context",
-    "select_device",
-    "synchronize",
-]
+__all__ = ["close", "current_context", "defer_cleanup", "detect", "get_current_device", "gpus"]
+__all__ += ["is_available", "list_devices", "profile_start", "profile_stop", "profiling"]
+__all__ += ["require_context", "select_device", "synchronize"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class Device:
-    """The device number ``ordinal`` with numba's attributes: ``id``, ``name``,
-    ``compute_capability``, ``uuid``, and the driver's attributes under their names in capitals
-    (``MULTIPROCESSOR_COUNT``).
+    """The device number ``ordinal`` with numba's attributes, and the driver's in capitals.
 
-    ``with cuda.gpus[1]:`` makes the device the current one of the thread for the block.
+    ``device.MULTIPROCESSOR_COUNT`` is an attribute of the driver. ``with cuda.gpus[1]:`` makes a
+    device the current one of the thread.
 
-    >>> from pygpu import cuda
     >>> cuda.gpus[0].id
     0
     >>> device = cuda.get_current_device()
@@ -72,7 +66,7 @@ class Device:
 
     @property
     def uuid(self) -> str | None:
-        """What no other device has, ``"GPU-..."``; None for the host."""
+        """The unique identifier, ``"GPU-..."``; None for the host."""
         return self._device.uuid()
 
     def __getattr__(self, name: str) -> int:
@@ -90,8 +84,7 @@ class Device:
         return hash(("pygpu.cuda.Device", self.id))
 
     def get_device_identity(self) -> dict[str, int]:
-        """Returns where the device is on the bus, which is the same in every process:
-        ``pci_domain_id``, ``pci_bus_id`` and ``pci_device_id``."""
+        """Returns the domain, bus and device of the PCI address, the same in every process."""
         domain, bus, rest = self._device.pci_bus_id().split(":")
         return {
             "pci_domain_id": int(domain, 16),
@@ -101,8 +94,9 @@ class Device:
 
     @staticmethod
     def from_identity(identity: dict[str, int]) -> Device:
-        """Returns the device whose :meth:`get_device_identity` returned ``identity``, here or in
-        another process. Raises ``RuntimeError`` if this process has no such device.
+        """Returns the device with this :meth:`get_device_identity`, e.g. from another process.
+
+        Raises ``RuntimeError`` if this process does not see the device of ``identity``.
         """
         for device in gpus:
             if device.get_device_identity() == identity:
@@ -117,10 +111,7 @@ class Device:
             return self._context
 
     def reset(self) -> None:
-        """Frees what waits to be freed, and resets the device where its driver can.
-
-        A reset destroys all that is on the device; arrays from before are refused afterwards.
-        """
+        """Frees unused memory, and resets the device where the driver can: its arrays end."""
         if self._context is not None:
             self._context.reset()
         if _core.choose_backend() != "host":
@@ -176,12 +167,7 @@ gpus = _Devices()
 
 
 def current_context(devnum: int | None = None) -> Context:
-    """Returns the context of this thread's device; makes ``devnum`` the current one first if it is
-    given.
-
-    >>> current_context().device.id
-    0
-    """
+    """Returns the context of this thread's device, or of ``devnum``, which becomes current."""
     if devnum is None:
         return gpus.current.get_primary_context()
     context = gpus[devnum].get_primary_context()
@@ -191,42 +177,22 @@ def current_context(devnum: int | None = None) -> Context:
 
 
 def require_context(fn: _F) -> _F:
-    """Returns the function ``fn`` as it is: a device is always available where one is needed.
-
-    >>> from pygpu import cuda
-    >>> @cuda.require_context
-    ... def allocate():
-    ...     return cuda.device_array(3)
-    >>> allocate().shape
-    (3,)
-    """
+    """Returns the function ``fn`` as it is: a device is always available where one is needed."""
     return fn
 
 
 def select_device(device_id: int) -> Device:
-    """Makes the device number ``device_id`` the current one of this thread; returns it.
-
-    >>> select_device(0).id
-    0
-    """
+    """Makes the device number ``device_id`` the current one of this thread; returns it."""
     return current_context(device_id).device
 
 
 def get_current_device() -> Device:
-    """Returns the device that arrays of this thread go to.
-
-    >>> get_current_device() in list(gpus)
-    True
-    """
+    """Returns the device that arrays of this thread go to."""
     return gpus.current
 
 
 def list_devices() -> _Devices:
-    """Returns the devices of this process by number: ``cuda.gpus``.
-
-    >>> [device.id for device in list_devices()][0]
-    0
-    """
+    """Returns the devices of this process by number: ``cuda.gpus``."""
     return gpus
 
 
@@ -234,11 +200,6 @@ def close() -> None:
     """Ends this thread's selections of devices; in the main thread also resets the devices used.
 
     Arrays from before a reset are refused afterwards.
-
-    >>> import threading
-    >>> thread = threading.Thread(target=lambda: (select_device(0), close()))
-    >>> thread.start()
-    >>> thread.join()
     """
     while _DriverContext.get_current() is not None:
         _DriverContext.pop()
@@ -249,11 +210,7 @@ def close() -> None:
 
 
 def is_available() -> bool:
-    """Returns True if the backend can be opened and has a device; the host counts.
-
-    >>> is_available()
-    True
-    """
+    """Returns True if the backend can be opened and has a device; the host counts."""
     try:
         return _core.device_count() > 0
     except BackendUnavailable:
@@ -261,13 +218,7 @@ def is_available() -> bool:
 
 
 def detect() -> bool:
-    """Prints the devices; returns True if there is one. The host is one, unlike in numba.
-
-    >>> detect()
-    Found ... CUDA devices
-    ...
-    True
-    """
+    """Prints the devices; returns True if there is one. The host is one, unlike in numba."""
     devices = list(gpus) if is_available() else []
     print(f"Found {len(devices)} CUDA devices")
     for device in devices:
@@ -285,12 +236,7 @@ def detect() -> bool:
 
 
 def synchronize() -> None:
-    """Waits for all work of the current device; raises its failure.
-
-    >>> from pygpu import cuda
-    >>> array = cuda.to_device(range(3), stream=cuda.stream())
-    >>> cuda.synchronize()
-    """
+    """Waits for all work of the current device; raises its failure."""
     _core.synchronize()
 
 
@@ -301,7 +247,6 @@ def defer_cleanup() -> Iterator[None]:
     Freeing plain memory waits for the device. Around work whose pace matters, that is put off until
     the outermost block ends.
 
-    >>> from pygpu import cuda
     >>> waiting = cuda.current_context().deallocations
     >>> with cuda.defer_cleanup():
     ...     array = cuda.device_array(8)
@@ -316,39 +261,21 @@ def defer_cleanup() -> Iterator[None]:
 
 
 def profile_start() -> None:
-    """Starts to record in the profiler that is attached to the process.
+    """Starts recording in the profiler that is attached to the process.
 
-    Raises ``pygpu.driver.Unsupported`` if the backend has no profiler.
-
-    >>> from pygpu import cuda, driver
-    >>> try:
-    ...     cuda.profile_start()
-    ...     cuda.profile_stop()
-    ... except driver.Unsupported:
-    ...     pass
+    Raises ``pygpu.driver.Unsupported`` if the backend does not support profilers.
     """
     _core.set_profiling(True)
 
 
 def profile_stop() -> None:
-    """Ends what :func:`profile_start` began.
-
-    >>> def record(work):
-    ...     profile_start()
-    ...     work()
-    ...     profile_stop()
-    """
+    """Stops the recording that :func:`profile_start` began."""
     _core.set_profiling(False)
 
 
 @contextlib.contextmanager
 def profiling() -> Iterator[None]:
-    """Records in the profiler for the ``with`` block; see :func:`profile_start`.
-
-    >>> def record(work):
-    ...     with profiling():
-    ...         work()
-    """
+    """Records in the profiler for the ``with`` block; see :func:`profile_start`."""
     profile_start()
     try:
         yield

@@ -1,15 +1,31 @@
-"""Device memory by its address, the sizes of memory, and copies of its bytes."""
+"""Device memory by its address, the sizes of memory, and copies of its bytes.
+
+Examples
+--------
+>>> array = gpuarray.arange(6, dtype="u1")
+>>> device_pointer(array) == array.ptr, device_memory_size(array[::2]), is_device_memory(array)
+(True, 5, True)
+>>> host = np.zeros(6, "u1")
+>>> host_pointer(host) == host.ctypes.data, host_memory_size(host[::2])
+(True, 5)
+>>> device_to_host(host, array, 6)
+>>> host_to_device(array, host[::-1].copy(), 6)
+>>> device_to_device(array, array[3:], 2)
+>>> device_memset(array, 7, 1)
+>>> array
+array([7, 1, 3, 2, 1, 0], dtype=uint8)
+"""
 
 from __future__ import annotations
 
 import ctypes
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from .. import _core
+from .. import _arguments, _core
 from .._arguments import whole, wrong_type
 from .._core import GPUArray
 from .._exchange.protocols import extent
@@ -23,9 +39,8 @@ def stream_or_none(stream: Any) -> Any:
 
 
 class DeviceAddress(ctypes.c_size_t):
-    """An address of device memory as an object of ctypes, which is a number to Python, too.
+    """An address of device memory as an object of ctypes, which Python also uses as a number.
 
-    >>> from pygpu import cuda
     >>> int(cuda.device_array(4).device_ctypes_pointer) > 0
     True
     """
@@ -44,14 +59,11 @@ class MemoryPointer:
     ----------
     context : Context. The context that the memory belongs to.
     pointer, size : int. The base address, which may be a number of ctypes, and the number of bytes.
-    owner : object, optional. What keeps the memory alive, and is kept as long as this object and
-        its views.
-    finalizer : callable, optional. Called without arguments once this object is gone, or by
-        :meth:`free`.
+    owner : object, optional. The owner of the memory, kept as long as this object and its views.
+    finalizer : callable, optional. Called once this object is gone, or by :meth:`free`.
 
     Examples
     --------
-    >>> from pygpu import cuda
     >>> memory = cuda.current_context().memalloc(16)
     >>> memory.memset(7)
     >>> memory.view(4, 8).size
@@ -59,7 +71,7 @@ class MemoryPointer:
     >>> other = memory.own()
     >>> memory.refct
     2
-    >>> memory.free()  # does nothing: it has no finalizer
+    >>> memory.free()  # does nothing: it has a finalizer only if one is given
     >>> cuda.cudadrv.driver.MemoryPointer.of(None, memory.elements).size
     16
     """
@@ -88,9 +100,7 @@ class MemoryPointer:
 
     @classmethod
     def of(cls, context: Any, elements: GPUArray, owner: Any = None) -> MemoryPointer:
-        """Returns a pointer of ``context`` to the bytes of ``elements``, an array of uint8, which
-        keeps ``owner``, too.
-        """
+        """Returns a pointer of ``context`` to ``elements``, an array of uint8; keeps ``owner``."""
         result = cls(context, elements.ptr, elements.size, owner=owner)
         result._elements = elements
         return result
@@ -151,7 +161,7 @@ class MemoryPointer:
         return self.view(0)
 
     def free(self) -> None:
-        """Calls the finalizer now; does nothing without one.
+        """Calls the finalizer now, if there is one.
 
         Later uses of arrays in the memory raise ``LogicError``, as does this call while another
         library's array or a buffer still uses it. Raises ``RuntimeError`` if the finalizer has been
@@ -167,18 +177,14 @@ class MemoryPointer:
         self._finalizer()
 
     def memset(self, byte: int, count: int | None = None, stream: Any = 0) -> None:
-        """Sets the first ``count`` bytes, by default all, to ``byte``, 0 to 255, in the order of
-        ``stream``.
-        """
+        """Sets the first ``count`` bytes, by default all, to ``byte``, on ``stream``."""
         if count is not None and not 0 <= count <= self.size:
             raise ValueError(f"count is {count}; 0 <= count <= {self.size} is needed")
         elements = self.elements if count is None else self.elements[:count]
         elements.fill(byte, stream_or_none(stream))
 
     def view(self, start: int, stop: int | None = None) -> MemoryPointer:
-        """Returns the memory from byte ``start`` to before byte ``stop``, by default the end; it
-        keeps the whole.
-        """
+        """Returns the bytes from ``start`` to ``stop``, by default the end; keeps the whole."""
         end = self.size if stop is None else stop
         if not 0 <= start <= end <= self.size:
             raise ValueError(
@@ -194,8 +200,7 @@ class MemoryPointer:
 
 
 def memory_size_from_info(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> int:
-    """Returns how many bytes an array of ``shape``, ``strides`` and ``itemsize`` spans, from the
-    lowest to the end of the highest.
+    """Returns how many bytes an array of ``shape``, ``strides`` and ``itemsize`` spans.
 
     >>> memory_size_from_info((3,), (8,), 4)
     20
@@ -212,62 +217,36 @@ def bytes_spanned(array: Any) -> int:
 
 
 def is_device_memory(obj: Any) -> bool:
-    """Returns whether ``obj`` is device memory: of this package, or with numba's marks.
-
-    >>> is_device_memory(gpuarray.zeros(3, "f4")), is_device_memory(bytes(3))
-    (True, False)
-    """
+    """Returns whether ``obj`` is device memory: of this package, or with numba's marks."""
     marks = ("__cuda_memory__", "_is_device_memory")
     return isinstance(obj, GPUArray) or any(bool(getattr(obj, mark, False)) for mark in marks)
 
 
 def require_device_memory(obj: Any) -> None:
-    """Raises TypeError unless :func:`is_device_memory` is True for ``obj``.
-
-    >>> require_device_memory(gpuarray.zeros(3, "f4"))
-    """
+    """Raises TypeError unless :func:`is_device_memory` is True for ``obj``."""
     if not is_device_memory(obj):
         raise wrong_type("obj", obj, "device memory is needed")
 
 
 def device_pointer(obj: Any) -> int:
-    """Returns the address of the first element or byte of ``obj``, an array or a MemoryPointer.
-
-    >>> array = gpuarray.zeros(3, "f4")
-    >>> device_pointer(array) == array.ptr
-    True
-    """
+    """Returns the address of the first element or byte of ``obj``, an array or a MemoryPointer."""
     require_device_memory(obj)
     return obj.ptr if isinstance(obj, GPUArray) else obj.device_ctypes_pointer.value or 0
 
 
 def device_ctypes_pointer(obj: Any) -> DeviceAddress:
-    """Returns :func:`device_pointer` of ``obj`` as an object of ctypes; 0 for None.
-
-    >>> device_ctypes_pointer(None).value
-    0
-    """
+    """Returns :func:`device_pointer` of ``obj`` as an object of ctypes; 0 for None."""
     return DeviceAddress(0 if obj is None else device_pointer(obj))
 
 
 def device_memory_size(obj: Any) -> int:
-    """Returns how many bytes ``obj``, an array or a MemoryPointer, spans, with the gaps.
-
-    >>> device_memory_size(gpuarray.zeros(6, "f4")[::2])
-    20
-    """
+    """Returns how many bytes ``obj``, an array or a MemoryPointer, spans, with the gaps."""
     require_device_memory(obj)
     return bytes_spanned(obj) if isinstance(obj, GPUArray) else obj._cuda_memsize_
 
 
 def device_extents(obj: Any) -> tuple[int, int]:
-    """Returns the base address of the allocation that ``obj`` lies in, and the one behind its end.
-
-    >>> array = gpuarray.zeros(6, "f4")
-    >>> start, end = device_extents(array[2:])
-    >>> start <= array.ptr, end - start >= 24
-    (True, True)
-    """
+    """Returns the first address of the allocation of ``obj``, and the one after its last."""
     base, size = _core.mem_get_address_range(device_pointer(obj))
     return base, base + size
 
@@ -281,13 +260,7 @@ def _host_array(obj: Any) -> np.ndarray[Any, Any]:
 
 
 def host_pointer(obj: Any, readonly: bool = False) -> int:
-    """Returns the address of the bytes of ``obj``, a numpy array or a buffer, for reading only if
-    ``readonly`` is True; an int is the address.
-
-    >>> array = np.zeros(3)
-    >>> host_pointer(array) == array.ctypes.data
-    True
-    """
+    """Returns the address of ``obj``, a numpy array, a buffer (``readonly`` or not) or an int."""
     if isinstance(obj, int):
         return obj
     array = _host_array(obj)
@@ -297,24 +270,14 @@ def host_pointer(obj: Any, readonly: bool = False) -> int:
 
 
 def host_memory_extents(obj: Any) -> tuple[int, int]:
-    """Returns the lowest address of ``obj``, a numpy array or a buffer, and the one behind its
-    highest byte.
-
-    >>> start, end = host_memory_extents(np.zeros(6, "f4")[::-2])
-    >>> end - start
-    20
-    """
+    """Returns the lowest address of ``obj``, an array or a buffer, and the one after its last."""
     array = _host_array(obj)
     low, high = extent(array.shape, array.strides, array.itemsize)
     return array.ctypes.data + low, array.ctypes.data + high
 
 
 def host_memory_size(obj: Any) -> int:
-    """Returns how many bytes ``obj``, a numpy array or a buffer, spans, with the gaps.
-
-    >>> host_memory_size(np.zeros(6, "f4")[::2])
-    20
-    """
+    """Returns how many bytes ``obj``, a numpy array or a buffer, spans, with the gaps."""
     return bytes_spanned(_host_array(obj))
 
 
@@ -322,7 +285,6 @@ def host_memory_size(obj: Any) -> int:
 
 
 def _bytes_of(name: str, obj: Any, size: int) -> Any:
-    """Returns ``size`` bytes of host memory as an array of one axis."""
     array = _host_array(obj)
     if not (array.flags.c_contiguous or array.flags.f_contiguous):
         raise ValueError(f"{name} is not contiguous; a contiguous array is needed")
@@ -354,15 +316,9 @@ def bytes_at(array: GPUArray, offset: int, size: int) -> GPUArray:
 
 
 def host_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
-    """Copies ``size`` bytes from ``src``, a contiguous numpy array or buffer, to the device memory
-    ``dst``.
+    """Copies ``size`` bytes from ``src``, a contiguous array or buffer, to device memory ``dst``.
 
-    The copy is queued on ``stream``; without one it has run when the call returns.
-
-    >>> array = gpuarray.zeros(3, "u1")
-    >>> host_to_device(array, bytes([1, 2, 3]), 3)
-    >>> array
-    array([1, 2, 3], dtype=uint8)
+    The copy is queued on ``stream``; if that is 0, it has run when the call returns.
     """
     _device_bytes("dst", dst, size).set(
         _bytes_of("src", src, size), async_=bool(stream), stream=stream_or_none(stream)
@@ -370,28 +326,14 @@ def host_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
 
 
 def device_to_host(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
-    """Copies ``size`` bytes from the device memory ``src`` to ``dst``, a writable buffer, as
-    :func:`host_to_device` does on ``stream``.
-
-    >>> host = np.zeros(3, "u1")
-    >>> device_to_host(host, gpuarray.arange(3, dtype="u1"), 3)
-    >>> host
-    array([0, 1, 2], dtype=uint8)
-    """
+    """Copies ``size`` bytes of device memory ``src`` to a writable ``dst``, on ``stream``."""
     _device_bytes("src", src, size).get(
         _bytes_of("dst", dst, size), async_=bool(stream), stream=stream_or_none(stream)
     )
 
 
 def device_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
-    """Copies ``size`` bytes from ``src`` to ``dst``, both on the device, in the order of
-    ``stream``.
-
-    >>> target = gpuarray.zeros(3, "i4")
-    >>> device_to_device(target, gpuarray.arange(3, dtype="i4"), 12)
-    >>> target
-    array([0, 1, 2], dtype=int32)
-    """
+    """Copies ``size`` bytes from ``src`` to ``dst``, both on the device, in order of ``stream``."""
     target, source = _device_bytes("dst", dst, size), _device_bytes("src", src, size)
     copy_elements(target, source, stream)
 
@@ -404,14 +346,122 @@ def copy_elements(target: GPUArray, source: GPUArray, stream: Any = 0) -> None:
 
 
 def device_memset(dst: Any, val: int, size: int, stream: Any = 0) -> None:
-    """Sets ``size`` bytes of the device memory ``dst`` to the lowest eight bits of ``val``, as
-    :func:`host_to_device` copies on ``stream``.
-
-    >>> array = gpuarray.zeros(3, "u1")
-    >>> device_memset(array, 7, 3)
-    >>> array
-    array([7, 7, 7], dtype=uint8)
-    """
+    """Sets ``size`` bytes of device memory ``dst`` to the low byte of ``val``, on ``stream``."""
     _device_bytes("dst", dst, size).fill(val & 0xFF, stream_or_none(stream))
     if not stream:
         _core.synchronize()
+
+
+errmsg_contiguous_buffer = (
+    "Array contains non-contiguous buffer and cannot be transferred as a single memory region. "
+    "Please ensure contiguous buffer with numpy .ascontiguousarray()"
+)
+
+
+class Flags(dict[str, bool]):
+    """Contiguity as numpy's arrays and as numba's show it."""
+
+    @property
+    def c_contiguous(self) -> bool:
+        """Whether the elements follow each other in C order."""
+        return self["C_CONTIGUOUS"]
+
+    @property
+    def f_contiguous(self) -> bool:
+        """Whether the elements follow each other in Fortran order."""
+        return self["F_CONTIGUOUS"]
+
+    @property
+    def forc(self) -> bool:
+        """Whether they do in either."""
+        return self["C_CONTIGUOUS"] or self["F_CONTIGUOUS"]
+
+
+def contiguous_strides(shape: tuple[int, ...], itemsize: int, order: str) -> tuple[int, ...]:
+    """Returns the strides of an array without gaps in C or Fortran order."""
+    if order not in ("C", "F"):
+        raise ValueError(f"order is {order!r}; allowed are 'C' and 'F'")
+    strides, step = [], itemsize
+    for side in reversed(shape) if order == "C" else shape:
+        strides.append(step)
+        step *= side
+    return tuple(reversed(strides) if order == "C" else strides)
+
+
+def prepare(
+    shape: Any, strides: Any, dtype: Any, order: str
+) -> tuple[tuple[int, ...], tuple[int, ...], np.dtype[Any]]:
+    """Returns shape, strides in bytes and dtype, checked; by default the strides of ``order``."""
+    shape, dtype = _arguments.extents("shape", shape), np.dtype(dtype)
+    if strides is None:
+        return shape, contiguous_strides(shape, dtype.itemsize, order), dtype
+    strides = (strides,) if isinstance(strides, int | np.integer) else tuple(strides)
+    if len(strides) != len(shape):
+        raise ValueError(
+            f"strides has {len(strides)} entries and shape {len(shape)}; they must match"
+        )
+    return shape, strides, dtype
+
+
+def strides_like(ary: Any) -> tuple[tuple[int, ...] | None, Literal["C", "F"]]:
+    """Returns gapless strides in the order of an array's axes, None if C or F, and the order."""
+    c, f = ary.flags["C_CONTIGUOUS"], ary.flags["F_CONTIGUOUS"]
+    order: Literal["C", "F"] = "F" if f and not c else "C"
+    if c or f or ary.ndim <= 1:
+        return None, order
+    strides, step = [0] * ary.ndim, ary.dtype.itemsize
+    for axis in sorted(range(ary.ndim), key=lambda axis: ary.strides[axis]):
+        strides[axis] = step
+        step *= ary.shape[axis]
+    return tuple(strides), order
+
+
+def array_core(ary: Any) -> Any:
+    """Returns the part of ``ary`` that its other elements repeat.
+
+    >>> array_core(np.broadcast_to(np.arange(3), (5, 3))).shape
+    (3,)
+    """
+    if not ary.strides or not ary.size or 0 not in ary.strides:
+        return ary
+    return ary[tuple(0 if stride == 0 else slice(None) for stride in ary.strides)]
+
+
+def is_contiguous(ary: Any) -> bool:
+    """Returns True if ``ary`` is C-contiguous, not counting axes that repeat or have extent 1.
+
+    >>> is_contiguous(np.zeros((2, 3))), is_contiguous(np.zeros((2, 3)).T)
+    (True, False)
+    """
+    size = ary.dtype.itemsize
+    for side, stride in zip(reversed(ary.shape), reversed(ary.strides)):
+        if side > 1 and stride != 0:
+            if size != stride:
+                return False
+            size *= side
+    return True
+
+
+def sentry_contiguous(ary: Any) -> None:
+    """Raises ValueError if ``ary`` is contiguous in neither order."""
+    # An element of the plain class is an array still.
+    flags = array_core(GPUArray.view(ary) if isinstance(ary, GPUArray) else ary).flags
+    if not (flags.c_contiguous or flags.f_contiguous):
+        raise ValueError(errmsg_contiguous_buffer)
+
+
+def check_array_compatibility(ary1: Any, ary2: Any) -> None:
+    """Raises an error if ``ary1`` and ``ary2`` differ in dtype, shape or strides.
+
+    Axes of extent 1 do not count, nor do the strides of empty arrays.
+    """
+    if ary1.dtype != ary2.dtype:
+        raise TypeError(f"incompatible dtype: {ary1.dtype} vs. {ary2.dtype}")
+    axes1, axes2 = (
+        [(side, step) for side, step in zip(ary.shape, ary.strides) if side != 1]
+        for ary in (ary1, ary2)
+    )
+    if [side for side, _ in axes1] != [side for side, _ in axes2]:
+        raise ValueError(f"incompatible shape: {ary1.shape} vs. {ary2.shape}")
+    if ary1.size and axes1 != axes2:
+        raise ValueError(f"incompatible strides: {ary1.strides} vs. {ary2.strides}")

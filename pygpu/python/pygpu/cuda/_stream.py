@@ -1,4 +1,16 @@
-"""Streams and events with numba's methods."""
+"""Streams and events with numba's methods.
+
+Examples
+--------
+>>> stream, start, end = cuda.stream(), cuda.event(), cuda.event()
+>>> start.record(stream)
+>>> end.record(stream)
+>>> end.synchronize()
+>>> cuda.event_elapsed_time(start, end) >= 0
+True
+>>> cuda.external_stream(stream.handle).handle == stream.handle
+True
+"""
 
 from __future__ import annotations
 
@@ -17,15 +29,8 @@ from ._memory import stream_or_none
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = [
-    "default_stream",
-    "event",
-    "event_elapsed_time",
-    "external_stream",
-    "legacy_default_stream",
-    "per_thread_default_stream",
-    "stream",
-]
+__all__ = ["default_stream", "event", "event_elapsed_time", "external_stream"]
+__all__ += ["legacy_default_stream", "per_thread_default_stream", "stream"]
 
 _DISABLE_TIMING = 2
 _DEFAULT_NAMES = {
@@ -37,13 +42,11 @@ _local = threading.local()
 
 
 class Stream:
-    """A queue of work, over ``stream``, a :class:`pygpu.driver.Stream`, which ``repr`` shows as
-    ``name``.
+    """A queue of work over ``stream``, a :class:`pygpu.driver.Stream`, shown as ``name``.
 
-    Every function of this package that takes a stream takes it; other libraries take it by
-    ``__cuda_stream__``. Programs make one by :func:`pygpu.cuda.stream`.
+    All of this package takes it; other libraries take it by ``__cuda_stream__``. Programs make one
+    by :func:`pygpu.cuda.stream`.
 
-    >>> from pygpu import cuda
     >>> stream = cuda.stream()
     >>> array = cuda.to_device([1, 2, 3], stream=stream)
     >>> stream.synchronize()
@@ -80,7 +83,6 @@ class Stream:
     def auto_synchronize(self) -> Iterator[Stream]:
         """Waits for the stream when the ``with`` block ends without an exception.
 
-        >>> from pygpu import cuda
         >>> stream, host = cuda.stream(), cuda.pinned_array(3)
         >>> with stream.auto_synchronize():
         ...     device = cuda.to_device(np.arange(3.0), stream=stream)
@@ -92,14 +94,13 @@ class Stream:
         self.synchronize()
 
     def add_callback(self, callback: Callable[[Stream, int, Any], Any], arg: Any = None) -> None:
-        """Has ``callback`` called, with the stream, the status (0, or the driver's number of the
-        failure) and ``arg``, once all work queued so far has run.
+        """Calls ``callback`` with the stream, the status and ``arg`` after all work queued so far.
 
-        The function runs in a thread of Python's, after functions that were added to this object
-        earlier. Unlike numba's it may use the device, and later work of the stream does not wait
-        for it. Its exceptions become warnings. The interpreter waits for it before it exits.
+        The status is 0, or the driver's number of the failure. The function runs in a thread of
+        Python's, after earlier callbacks of this object. Unlike numba's it may use the device, and
+        later work of the stream does not wait for it. Its exceptions become warnings. The
+        interpreter waits for it before it exits.
 
-        >>> from pygpu import cuda
         >>> import threading
         >>> stream, done = cuda.stream(), threading.Event()
         >>> stream.add_callback(lambda stream, status, arg: done.set())
@@ -118,7 +119,6 @@ class Stream:
         A failure of the stream's work is its exception. An event loop has to run in this thread.
 
         >>> import asyncio
-        >>> from pygpu import cuda
         >>> stream = cuda.stream()
         >>> async def wait():
         ...     return await stream.async_done()
@@ -191,39 +191,24 @@ class _Named(Stream):
 
 
 def stream() -> Stream:
-    """Returns a new stream of the current device, which the default stream waits for.
-
-    >>> stream() is not stream()
-    True
-    """
+    """Returns a new stream of the current device, which the default stream waits for."""
     return Stream(_core.Stream())
 
 
 def default_stream() -> Stream:
-    """Returns the default stream of the current device, as a new object.
-
-    >>> int(default_stream())
-    0
-    """
+    """Returns the default stream of the current device, as a new object."""
     return Stream(_core.Stream.from_handle(0), _DEFAULT_NAMES[0])
 
 
 def legacy_default_stream() -> Stream:
-    """Returns the default stream under the number 1, as a new object.
-
-    >>> int(legacy_default_stream())
-    1
-    """
+    """Returns the default stream under the number 1, as a new object."""
     return _Named(_core.Stream.from_handle(1), 1)
 
 
 def per_thread_default_stream() -> Stream:
     """Returns the default stream of this thread under the number 2, as a new object.
 
-    Where the driver has none, as on the host, it is a stream of the package's own for each thread.
-
-    >>> int(per_thread_default_stream())
-    2
+    On the host it is a stream of the package's own for each thread.
     """
     try:
         return _Named(_core.Stream.from_handle(2), 2)
@@ -234,13 +219,7 @@ def per_thread_default_stream() -> Stream:
 
 
 def external_stream(ptr: int) -> Stream:
-    """Returns another library's stream by its handle ``ptr``; its ``external`` is True. The stream
-    has to exist as long as it is used.
-
-    >>> other = stream()
-    >>> external_stream(other.handle).handle == other.handle
-    True
-    """
+    """Returns another library's stream by its handle ``ptr``, valid as long as that exists."""
     if not isinstance(ptr, int):
         raise wrong_type("ptr", ptr, "an int is needed")
     return Stream(_core.Stream.from_handle(ptr), f"<External CUDA stream {ptr}>")
@@ -258,8 +237,7 @@ def order_behind_default(stream: Any) -> None:
 
 
 class Event:
-    """A mark in a stream's work, over ``event``, a :class:`pygpu.driver.Event`. Programs make one
-    by :func:`pygpu.cuda.event`.
+    """A mark in a stream's work, over ``event``, a :class:`pygpu.driver.Event`.
 
     >>> start, end = event(), event()
     >>> start.record()
@@ -291,38 +269,20 @@ class Event:
         self._event.synchronize()
 
     def wait(self, stream: Any = 0) -> None:
-        """Has later work of ``stream`` run after the work before the mark; the call returns at
-        once.
-        """
+        """Has later work of ``stream`` run after the work before the mark; does not block."""
         waiting = _core.Stream.from_handle(0 if raw(stream) is None else raw(stream))
         waiting.wait_for_event(self._event)
 
     def elapsed_time(self, evtend: Event) -> float:
-        """Returns the milliseconds from this event to ``evtend``, both made with timing and
-        reached.
-        """
+        """Returns the milliseconds to ``evtend``, both made with timing and reached."""
         return self._event.time_till(evtend._event)
 
 
 def event(timing: bool = True) -> Event:
-    """Returns a new event, whose time can be asked for if ``timing`` is True; without, recording it
-    costs less.
-
-    >>> mark = event()
-    >>> mark.record()
-    >>> mark.synchronize()
-    """
+    """Returns a new event, whose time is recorded only if ``timing`` is True."""
     return Event(_core.Event(0 if timing else _DISABLE_TIMING))
 
 
 def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
-    """Returns the milliseconds from ``evtstart`` to ``evtend``, both made with timing and reached.
-
-    >>> start, end = event(), event()
-    >>> start.record()
-    >>> end.record()
-    >>> end.synchronize()
-    >>> event_elapsed_time(start, end) >= 0
-    True
-    """
+    """Returns the milliseconds from ``evtstart`` to ``evtend``, with timing and reached."""
     return evtstart.elapsed_time(evtend)

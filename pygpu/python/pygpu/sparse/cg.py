@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pygpu import driver, gpuarray
@@ -10,13 +11,13 @@ from .inner import AsyncInnerProduct
 from .operator import IdentityOperator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from pygpu.gpuarray import GPUArray
 
     from .packeted import PacketedSpMV
 
 __all__ = ["AsyncInnerProduct", "CGStateContainer", "ConvergenceError", "solve_pkt_with_cg"]
 
-# The residual is looked at once in so many iterations, on its way to the host meanwhile.
+# The residual is read after so many iterations, on its way to the host meanwhile.
 _CHECK_INTERVAL = 20
 
 
@@ -34,18 +35,16 @@ class ConvergenceError(RuntimeError):
 
 
 class CGStateContainer:
-    """The state of an iteration that solves ``operator(x) = rhs``. No iteration waits for the
-    device.
+    """The state of an iteration that solves ``operator(x) = rhs`` without waiting for the device.
 
-    The method is that of J. R. Shewchuk, "An Introduction to the Conjugate Gradient Method Without
-    the Agonizing Pain", 1994, appendix B3.
+    The method is in J. R. Shewchuk, "An Introduction to the Conjugate Gradient Method Without the
+    Agonizing Pain", 1994, appendix B3.
 
     Parameters
     ----------
-    operator : callable. A symmetric positive definite operator: returns a new vector, and has
-        ``dtype`` and ``shape``.
-    precon : callable, optional. An operator near the inverse of ``operator``; the identity by
-        default.
+    operator : callable. A symmetric positive definite operator with ``dtype`` and ``shape``, which
+        returns a new vector.
+    precon : callable, optional. An operator near its inverse; the identity by default.
     pagelocked_allocator : callable, optional. Called with a shape and a dtype;
         :func:`pygpu.driver.pagelocked_empty` by default.
 
@@ -62,12 +61,7 @@ class CGStateContainer:
     (array(5.), array(0.))
     """
 
-    def __init__(
-        self,
-        operator: Any,
-        precon: Any = None,
-        pagelocked_allocator: Callable[..., Any] | None = None,
-    ) -> None:
+    def __init__(self, operator: Any, precon: Any = None, pagelocked_allocator: Any = None) -> None:
         if precon is None:
             precon = IdentityOperator(operator.dtype, operator.shape[0])
         self.operator = operator
@@ -75,30 +69,22 @@ class CGStateContainer:
         self.pagelocked_allocator = pagelocked_allocator or driver.pagelocked_empty
 
     def lc2(
-        self,
-        a: Any,
-        x: gpuarray.GPUArray,
-        b: Any,
-        y: gpuarray.GPUArray,
-        out: gpuarray.GPUArray | None = None,
-    ) -> gpuarray.GPUArray:
+        self, a: Any, x: GPUArray, b: Any, y: GPUArray, out: GPUArray | None = None
+    ) -> GPUArray:
         """Returns ``a * x + b * y``, in ``out`` if it is given.
 
-        ``x`` and ``y`` are vectors, ``a`` and ``b`` numbers, or arrays without axes on the device,
-        which nobody waits for.
+        ``x`` and ``y`` are vectors, ``a`` and ``b`` numbers, or arrays without axes on the device.
         """
-        if not x.dtype == y.dtype or x.shape != y.shape:
-            raise ValueError(
-                f"x has shape {x.shape} and dtype {x.dtype}, y {y.shape} and {y.dtype}; "
-                "they must be the same"
-            )
+        if x.dtype != y.dtype or x.shape != y.shape:
+            given = f"x has shape {x.shape} and dtype {x.dtype}, y {y.shape} and {y.dtype}"
+            raise ValueError(f"{given}; they must be the same")
         result = a * x + b * y
         if out is None:
             return result.astype(x.dtype) if result.dtype != x.dtype else result
         out[...] = result
         return out
 
-    def guarded_div(self, a: gpuarray.GPUArray, b: gpuarray.GPUArray) -> gpuarray.GPUArray:
+    def guarded_div(self, a: GPUArray, b: GPUArray) -> GPUArray:
         """Returns the quotients of ``a`` and ``b``, of one shape, and 0 where the latter is 0."""
         if a.shape != b.shape:
             raise ValueError(f"a has shape {a.shape}, b {b.shape}; they must be the same")
@@ -106,10 +92,8 @@ class CGStateContainer:
         quotient = a / gpuarray.where(is_zero, 1, b)
         return gpuarray.where(is_zero, quotient.dtype.type(0), quotient)
 
-    def reset(self, rhs: gpuarray.GPUArray, x: gpuarray.GPUArray | None = None) -> None:
-        """Begins anew with the right-hand side ``rhs``, at ``x``, zeros by default, which the
-        solution overwrites.
-        """
+    def reset(self, rhs: GPUArray, x: GPUArray | None = None) -> None:
+        """Begins again for ``rhs``, at ``x``, by default zeros, which the solution overwrites."""
         self.rhs = rhs
         if x is None:
             x = gpuarray.zeros(self.operator.shape[0], rhs.dtype, allocator=rhs.allocator)
@@ -124,9 +108,7 @@ class CGStateContainer:
         self._first: float | None = None
 
     def one_iteration(self, compute_real_residual: bool = False) -> None:
-        """Makes one step; computes the residual from the solution, not from the one before, if
-        ``compute_real_residual`` is True.
-        """
+        """Makes one step, with the residual of the solution if ``compute_real_residual``."""
         q = self.operator(self.d)
         alpha = self.guarded_div(self.delta, gpuarray.dot(self.d, q))
         self.lc2(1, self.x, alpha, self.d, out=self.x)
@@ -146,7 +128,7 @@ class CGStateContainer:
         max_iterations: int | None = None,
         tol: float = 1e-7,
         debug_callback: Callable[..., Any] | None = None,
-    ) -> gpuarray.GPUArray:
+    ) -> GPUArray:
         """Iterates until the residual is small, and returns the solution.
 
         Raises ``ConvergenceError`` if the iterations did not suffice.
@@ -154,8 +136,7 @@ class CGStateContainer:
         Parameters
         ----------
         max_iterations : int, optional. 10 for each row, and at least 61, by default.
-        tol : float. The norm of the residual, in parts of that of the first one, below which it is
-            small.
+        tol : float. The norm of a small residual, relative to the first one.
         debug_callback : callable, optional. Called with ``"it"``, ``"it+residual"`` or at last
             ``"end"``, the number of the iteration, the solution, the residual, the direction and
             its ``delta``.
@@ -187,7 +168,7 @@ class CGStateContainer:
                     delta.copy_stream.synchronize()
                     found = delta.get_host_result()
             if found is None:
-                # Those behind the first one are compared with it.
+                # Later ones are compared with the first one.
                 if self._first is None:
                     return False
                 continue
@@ -205,25 +186,26 @@ class CGStateContainer:
 
 def solve_pkt_with_cg(
     pkt_spmv: PacketedSpMV,
-    b: gpuarray.GPUArray,
+    b: GPUArray,
     precon: Any = None,
-    x: gpuarray.GPUArray | None = None,
+    x: GPUArray | None = None,
     tol: float = 1e-7,
     max_iterations: int | None = None,
     debug: bool = False,
     pagelocked_allocator: Callable[..., Any] | None = None,
-) -> tuple[gpuarray.GPUArray, int, int]:
+) -> tuple[GPUArray, int, int]:
     """Solves ``pkt_spmv(x) = b`` with conjugate gradients.
 
-    Returns the solution, how many iterations were made, and in how many of them the residual was
-    computed from the solution. Other arguments are as in :class:`CGStateContainer` and
+    Returns the solution, the number of iterations, and of those whose residual was computed from
+    the solution. ``b`` is the right-hand side, ``x`` the start, by default zeros; ``debug`` is
+    ignored, as in PyCUDA. Other arguments are as in :class:`CGStateContainer` and
     :meth:`CGStateContainer.run`. Raises ``ConvergenceError`` if the iterations did not suffice.
 
     Parameters
     ----------
     pkt_spmv : PacketedSpMV. A symmetric positive definite matrix.
-    b, x : GPUArray. The right-hand side, and where the search begins, zeros by default.
-    debug : bool. It has no effect, as in PyCUDA.
+    b, x : GPUArray. The right-hand side, and the start.
+    debug : bool. Ignored.
 
     Examples
     --------

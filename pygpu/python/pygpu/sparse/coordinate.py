@@ -12,10 +12,11 @@ from pygpu.tools import context_dependent_memoize, dtype_to_ctype
 
 if TYPE_CHECKING:
     from pygpu import driver
+    from pygpu.gpuarray import GPUArray
 
 __all__ = ["CoordinateSpMV"]
 
-# Groups of 32 threads walk along a row each, and add what they found in shared memory.
+# Groups of 32 threads go through a row each, and add their sums in shared memory.
 _KERNEL = """
 #include <pycuda-complex.hpp>
 typedef {value} value_type;
@@ -55,22 +56,11 @@ def _kernel(dtype: np.dtype[Any]) -> driver.Function:
 class CoordinateSpMV:
     """A sparse matrix on the device, which is called with a vector.
 
-    Parameters
-    ----------
-    mat, dtype : scipy.sparse matrix or array, and dtype. The matrix, and the dtype of its elements
-        on the device: floating point or complex.
+    ``mat`` is a matrix or array of scipy.sparse, and ``dtype`` the floating point or complex dtype
+    of the elements on the device. ``shape`` and ``nnz`` are the numbers of rows and columns, and of
+    stored elements. One kernel adds each row in a fixed order, so results do not vary from call to
+    call, as PyCUDA's do.
 
-    Attributes
-    ----------
-    shape, nnz : tuple of int, and int. The number of rows and columns, and of stored elements.
-
-    Notes
-    -----
-    One kernel adds each row in a fixed order: results do not vary from call to call, as they do
-    with PyCUDA's two.
-
-    Examples
-    --------
     >>> from scipy.sparse import coo_matrix
     >>> matrix = coo_matrix(([2.0, 3.0], ([0, 2], [1, 0])), shape=(3, 2))
     >>> CoordinateSpMV(matrix, np.float64)(gpuarray.to_gpu(np.array([10.0, 1.0])))
@@ -91,17 +81,10 @@ class CoordinateSpMV:
         self.col_gpu = gpuarray.to_gpu(rows.indices.astype(self.index_dtype))
         self.data_gpu = gpuarray.to_gpu(rows.data)
 
-    def __call__(
-        self, x: gpuarray.GPUArray, y: gpuarray.GPUArray | None = None
-    ) -> gpuarray.GPUArray:
-        """Adds the product of the matrix and a vector to another vector, and returns that.
+    def __call__(self, x: GPUArray, y: GPUArray | None = None) -> GPUArray:
+        """Adds the product of the matrix and ``x`` to ``y``, by default zeros, and returns that.
 
-        Parameters
-        ----------
-        x : GPUArray. A contiguous vector of the matrix's dtype, as long as it has columns; it may
-            have axes of extent 1 besides.
-        y : GPUArray, optional. As ``x``, as long as the matrix has rows; zeros in one axis by
-            default.
+        They are contiguous vectors of the matrix's dtype, and may have more axes, of extent 1.
         """
         if y is None:
             y = gpuarray.zeros(self.shape[0], self.dtype, allocator=x.allocator)
@@ -109,19 +92,15 @@ class CoordinateSpMV:
             longest = max(vector.shape, default=1)
             wrong = (vector.size, longest) != (length, length) or vector.dtype != self.dtype
             if wrong or not vector.flags.forc:
-                raise ValueError(
-                    f"{name} has shape {vector.shape}, dtype {vector.dtype} and strides "
-                    f"{vector.strides}; a contiguous vector of {length} {self.dtype} is needed"
-                )
+                given = f"shape {vector.shape}, dtype {vector.dtype} and strides {vector.strides}"
+                needed = f"a contiguous vector of {length} {self.dtype} is needed"
+                raise ValueError(f"{name} has {given}; {needed}")
         if self.nnz:
+            arrays = self.row_starts_gpu, self.col_gpu, self.data_gpu, x, y
             _kernel(self.dtype).prepared_call(
                 (-(-self.shape[0] * 32 // _THREADS), 1),
                 (_THREADS, 1, 1),
-                self.row_starts_gpu.gpudata,
-                self.col_gpu.gpudata,
-                self.data_gpu.gpudata,
-                x.gpudata,
-                y.gpudata,
+                *(array.gpudata for array in arrays),
                 np.int32(self.shape[0]),
             )
         return y

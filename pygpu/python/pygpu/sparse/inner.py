@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import atexit
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pygpu import driver, gpuarray
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy as np
 
 __all__ = ["STREAM_POOL", "AsyncInnerProduct", "get_stream"]
 
 STREAM_POOL: list[driver.Stream] = []
-"""Streams that no product uses."""
+"""Streams that are not in use by a product."""
 
 
 def get_stream() -> driver.Stream:
@@ -32,19 +31,10 @@ def get_stream() -> driver.Stream:
 class AsyncInnerProduct:
     """The inner product of two vectors, computed on the device without waiting for it.
 
-    Parameters
-    ----------
-    a, b : GPUArray. The vectors.
-    pagelocked_allocator : callable. Called with a shape and a dtype; returns the page-locked array
-        for the value. (PyCUDA adds the stream, which its own page-locked pool takes for a memory
-        order.)
+    ``a`` and ``b`` are the vectors, and ``gpu_result`` the value, an array without axes.
+    ``pagelocked_allocator`` is called with a shape and a dtype, and returns the page-locked array
+    for the value. (PyCUDA adds the stream, which its pool mistakes for a memory order.)
 
-    Attributes
-    ----------
-    gpu_result : GPUArray. The value on the device, an array without axes.
-
-    Examples
-    --------
     >>> x = gpuarray.arange(4, dtype=np.float64)
     >>> product = AsyncInnerProduct(x, x, driver.pagelocked_empty)
     >>> product.gpu_result
@@ -71,15 +61,14 @@ class AsyncInnerProduct:
     def get_host_result(self) -> np.ndarray | None:
         """Returns the value as a page-locked array without axes; None while it has not arrived.
 
-        The first call after the device has finished queues the copy, a later one returns it.
+        The first call after the end of the device's work queues the copy, a later one returns it.
         """
         if not self.gpu_finished:
             if self.gpu_finished_evt.query():
                 self.gpu_finished = True
                 self.copy_stream = get_stream()
-                self.host_dest = self.pagelocked_allocator(
-                    self.gpu_result.shape, self.gpu_result.dtype
-                )
+                shape, dtype = self.gpu_result.shape, self.gpu_result.dtype
+                self.host_dest = self.pagelocked_allocator(shape, dtype)
                 driver.memcpy_dtoh_async(self.host_dest, self.gpu_result.gpudata, self.copy_stream)
                 self.copy_finished_evt = driver.Event()
                 self.copy_finished_evt.record(self.copy_stream)

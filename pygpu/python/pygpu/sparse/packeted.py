@@ -13,21 +13,11 @@ __all__ = ["PacketedSpMV"]
 
 
 class PacketedSpMV(CoordinateSpMV):
-    """A square sparse matrix on the device, which is called with a vector.
+    """A square sparse matrix on the device, called with a vector; ignores ``is_symmetric``.
 
-    Other arguments are as in :class:`CoordinateSpMV`.
+    Other arguments are as in :class:`CoordinateSpMV`. PyCUDA cuts the matrix into packets, and
+    permutes its rows for that; here :meth:`permute` and :meth:`unpermute` keep the order.
 
-    Parameters
-    ----------
-    is_symmetric : bool. Whether it is symmetric. It has no effect here.
-
-    Notes
-    -----
-    PyCUDA cuts the matrix into packets, and permutes its rows for that. Here the rows keep their
-    order, so that :meth:`permute` and :meth:`unpermute` change nothing.
-
-    Examples
-    --------
     >>> from scipy.sparse import diags
     >>> product = PacketedSpMV(diags([1.0, 2.0, 4.0]), True, np.float64)
     >>> x = gpuarray.to_gpu(np.array([3.0, 2.0, 1.0]))

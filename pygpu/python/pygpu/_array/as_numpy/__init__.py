@@ -16,13 +16,12 @@ HOMES = {
         bincount digitize histogram histogram2d histogram_bin_edges in1d intersect1d isin lexsort
         searchsorted setdiff1d setxor1d union1d unique""",
     "._array.as_numpy.shaping": """
-        append argpartition argwhere atleast_1d atleast_2d atleast_3d block column_stack
-        delete diag diagflat dsplit dstack extract hsplit insert meshgrid pad
-        partition resize rot90 squeeze take_along_axis tri trim_zeros vsplit""",
-    "._array.as_numpy.storing": "copyto place putmask",
+        append argpartition argwhere atleast_1d atleast_2d atleast_3d block column_stack copyto
+        delete diag diagflat dsplit dstack extract hsplit insert meshgrid pad partition place
+        putmask resize rot90 squeeze take_along_axis tri trim_zeros vsplit""",
     "._array.as_numpy.statistics": """
         average corrcoef cov median nanargmax nanargmin nancumprod nancumsum nanmax nanmean
         nanmedian nanmin nanpercentile nanquantile nanstd nanvar percentile quantile""",
 }
-# Of the names that PyCUDA's functions have in ``gpuarray``.
+# PyCUDA has other functions of these names in ``gpuarray``.
 DIFFERENT = {"dot": "linear", "take": "shaping"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,25 +12,13 @@ from ..._core import GPUArray
 from ..advanced_indexing import may_overlap
 from ..creation import to_gpu
 
-__all__ = [
-    "array",
-    "asarray",
-    "load",
-    "may_share_memory",
-    "save",
-    "shares_memory",
-]
+__all__ = ["array", "asarray", "load", "may_share_memory", "save", "shares_memory"]
 
 
 def array(
-    object: Any,
-    dtype: Any = None,
-    *,
-    copy: bool | None = True,
-    order: Any = "K",
-    ndmin: int = 0,
+    object: Any, dtype: Any = None, *, copy: bool | None = True, order: Any = "K", ndmin: int = 0
 ) -> GPUArray:
-    """Returns a new array of what an object holds, as :func:`numpy.array`.
+    """Returns a new array from an object, as :func:`numpy.array`.
 
     >>> gpuarray.array([1, 2]).get()
     array([1, 2])
@@ -48,22 +37,12 @@ def array(
 
 
 def asarray(a: Any, dtype: Any = None, order: Any = None) -> GPUArray:
-    """Returns what an object holds as an array, a GPUArray itself, as :func:`numpy.asarray`.
-
-    >>> gpuarray.asarray([1, 2]).get()
-    array([1, 2])
-    """
+    """Returns an array from an object; a GPUArray is returned itself; as :func:`numpy.asarray`."""
     return array(a, dtype, copy=None, order=order or "K")
 
 
 def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
-    """Returns whether the memory between the ends of two arrays overlaps, as
-    :func:`numpy.may_share_memory`.
-
-    >>> a = gpuarray.arange(4)
-    >>> gpuarray.may_share_memory(a, a[2:])
-    True
-    """
+    """Returns True if the spans of two arrays overlap, as :func:`numpy.may_share_memory`."""
     if max_work is not None:
         operator.index(max_work)
     if not isinstance(a, GPUArray) or not isinstance(b, GPUArray) or a._ordinal != b._ordinal:
@@ -72,53 +51,27 @@ def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
 
 
 def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
-    """Returns whether two arrays have an element in common, as :func:`numpy.shares_memory`.
-
-    >>> a = gpuarray.arange(4)
-    >>> gpuarray.shares_memory(a[::2], a[1::2])
-    False
-    """
+    """Returns True if two arrays have an element in common, as :func:`numpy.shares_memory`."""
     if not may_share_memory(a, b, max_work):
         return False
-    # numpy solves it from addresses and strides alone; these arrays are never read.
-    first, second = (
-        np.asarray(
-            _Memory(
-                {
-                    "data": (it.ptr, True),
-                    "shape": it.shape,
-                    "strides": it.strides,
-                    "typestr": f"|V{it.dtype.itemsize}",
-                    "version": 3,
-                }
-            )
-        )
-        for it in (a, b)
-    )
+    # numpy computes it from addresses and strides alone; these arrays are never read.
+    first, second = map(_host_view, (a, b))
     return np.shares_memory(first, second, max_work)
 
 
-class _Memory:
-    def __init__(self, interface: dict[str, Any]) -> None:
-        self.__array_interface__ = interface
+def _host_view(a: GPUArray) -> np.ndarray[Any, Any]:
+    described = {"data": (a.ptr, True), "shape": a.shape, "strides": a.strides, "version": 3}
+    described["typestr"] = f"|V{a.dtype.itemsize}"
+    return np.asarray(SimpleNamespace(__array_interface__=described))
 
 
 def tobytes(a: GPUArray, order: Any = "C") -> bytes:
-    """Returns the bytes of the elements, as numpy's method.
-
-    >>> gpuarray.zeros(2, np.uint8).tobytes()
-    b'\\x00\\x00'
-    """
+    """Returns the bytes of the elements, as numpy's method."""
     return a.get().tobytes(order)
 
 
 def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
-    """Writes an array to a file with the ending ``.npy``, as :func:`numpy.save`.
-
-    >>> from tempfile import TemporaryFile
-    >>> with TemporaryFile() as file:
-    ...     gpuarray.save(file, gpuarray.arange(3))
-    """
+    """Writes an array to a file with the ending ``.npy``, as :func:`numpy.save`."""
     np.save(file, arr.get() if isinstance(arr, GPUArray) else arr, allow_pickle)
 
 

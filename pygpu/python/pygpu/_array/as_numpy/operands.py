@@ -1,4 +1,4 @@
-"""What these functions make of their arguments."""
+"""Conversions of these functions' arguments."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ ufuncs = _core.universal_functions
 
 
 def on_device(value: Any) -> GPUArray:
-    """The value as an array on the device: an array there as it is, all else by a copy."""
+    """Returns the value as an array on the device, copied unless it is one."""
     return value if isinstance(value, GPUArray) else to_gpu(np.asarray(value))
 
 
 def on_host(value: Any) -> np.ndarray[Any, Any]:
-    """The value as an array of numpy's; for the few arguments that say what is to be done."""
+    """Returns the value, of one of the few arguments that are read, as an array of numpy's."""
     return value.get() if isinstance(value, GPUArray) else np.asarray(value)
 
 
 def inexact(a: GPUArray) -> GPUArray:
-    """The elements as numbers with fractions: integers become float64."""
+    """Returns the elements in a dtype with fractions: integers become float64."""
     return a if a.dtype.kind in "fcV" else a.astype(np.float64)
 
 
 def is_nan(a: GPUArray) -> GPUArray | None:
-    """Where elements are NaN; None if the dtype has no NaN."""
+    """Returns a mask of NaN; None if the dtype does not have it."""
     return ufuncs["isnan"](a) if a.dtype.kind in "fcV" else None
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
-    """The axes that an argument names, from 0 on; all of them for None."""
+    """Returns the axes of an argument as numbers from 0 on; all axes for None."""
     return tuple(range(ndim)) if axis is None else normalize_axis_tuple(axis, ndim)
 
 
 def last_axis(a: GPUArray, axis: Any) -> tuple[GPUArray, tuple[int, ...]]:
-    """The array with the axes that are named joined into its last one, and those axes."""
+    """Returns the array with the given axes joined into the last one, and those axes."""
     axes = axes_of(axis, a.ndim)
     kept = [it for it in range(a.ndim) if it not in axes]
     moved = a.transpose((*kept, *axes))
@@ -51,7 +51,7 @@ def last_axis(a: GPUArray, axis: Any) -> tuple[GPUArray, tuple[int, ...]]:
 
 
 def with_axes(result: GPUArray, axes: tuple[int, ...], keepdims: bool) -> GPUArray:
-    """The result of a reduction, with an axis of one element for each that was reduced."""
+    """Returns the result of a reduction, with the reduced axes of extent 1 if asked for."""
     if not keepdims:
         return result
     ndim, rest = result.ndim + len(axes), iter(result.shape)

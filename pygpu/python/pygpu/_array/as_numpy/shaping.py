@@ -7,46 +7,22 @@ from typing import Any
 import numpy as np
 
 from ... import _core
+from ..._arguments import gpu_array
 from ..._core import GPUArray
-from ..advanced_indexing import compress, nonzero
+from ..advanced_indexing import compress, flatnonzero, nonzero
 from ..axes import argsort, sort
 from ..creation import arange
 from ..reductions import stored
 from ..shapes import array_split, broadcast_to, concatenate, flip, hstack, moveaxis, stack, swapaxes
 from .operands import axes_of, on_device, on_host, ufuncs
 
-__all__ = [
-    "append",
-    "argpartition",
-    "argwhere",
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
-    "block",
-    "column_stack",
-    "delete",
-    "diag",
-    "diagflat",
-    "dsplit",
-    "dstack",
-    "extract",
-    "hsplit",
-    "insert",
-    "meshgrid",
-    "pad",
-    "partition",
-    "resize",
-    "rot90",
-    "squeeze",
-    "take_along_axis",
-    "tri",
-    "trim_zeros",
-    "vsplit",
-]
+__all__ = ["append", "argpartition", "argwhere", "atleast_1d", "atleast_2d", "atleast_3d", "block"]
+__all__ += ["column_stack", "copyto", "delete", "diag", "diagflat", "dsplit", "dstack", "extract"]
+__all__ += ["hsplit", "insert", "meshgrid", "pad", "partition", "place", "putmask", "resize"]
+__all__ += ["rot90", "squeeze", "take_along_axis", "tri", "trim_zeros", "vsplit"]
 
 
 def _along(a: GPUArray, indices: Any, axis: int) -> GPUArray:
-    """The elements at places along an axis."""
     return a[(*(slice(None),) * axis, indices)]
 
 
@@ -55,10 +31,7 @@ def take(
 ) -> GPUArray:
     """Returns the elements at places along an axis, as :func:`numpy.take`.
 
-    It is the method ``take`` of arrays; ``gpuarray.take`` is PyCUDA's function.
-
-    >>> gpuarray.arange(5).take([1, -1]).get()
-    array([1, 4])
+    It is the arrays' method ``take``; ``gpuarray.take`` is PyCUDA's function.
     """
     a = on_device(a)
     if axis is None:
@@ -69,7 +42,7 @@ def take(
 
 
 def places_of(name: str, indices: GPUArray, n: int, mode: str) -> GPUArray:
-    """The indices by numpy's ``mode`` for those outside an axis: refused, wrapped or clipped."""
+    """Returns the indices; those out of bounds are refused, wrapped or clipped by ``mode``."""
     if indices.dtype.kind not in "iu":
         raise TypeError(f"{name} have dtype {indices.dtype}; integers are needed")
     if mode == "raise":
@@ -84,23 +57,18 @@ def places_of(name: str, indices: GPUArray, n: int, mode: str) -> GPUArray:
 
 
 def _check_bounds(indices: GPUArray, n: int) -> None:
-    """Waits for the device, to refuse indices that lie outside an axis."""
+    """Waits for the device, to refuse indices out of bounds."""
     if indices.size:
         ends = np.array([indices.min().get(), indices.max().get()])
         _check_places("indices", ends, n)
 
 
 def squeeze(a: Any, axis: Any = None) -> GPUArray:
-    """Returns a view without axes of one element, as :func:`numpy.squeeze`.
-
-    >>> gpuarray.zeros((1, 3, 1)).squeeze(axis=0).shape
-    (3, 1)
-    """
+    """Returns a view without axes of one element, as :func:`numpy.squeeze`."""
     a = on_device(a)
+    axes = axes_of(axis, a.ndim)
     if axis is None:
-        axes = tuple(k for k, n in enumerate(a.shape) if n == 1)
-    else:
-        axes = axes_of(axis, a.ndim)
+        axes = tuple(k for k in axes if a.shape[k] == 1)
     for k in axes:
         if a.shape[k] != 1:
             raise ValueError(f"axis {k} has {a.shape[k]} elements; only an axis of one can go")
@@ -108,11 +76,7 @@ def squeeze(a: Any, axis: Any = None) -> GPUArray:
 
 
 def flatten(a: GPUArray, order: str = "C") -> GPUArray:
-    """Returns a copy of the elements along one axis, as numpy's method.
-
-    >>> gpuarray.ones((2, 2)).flatten().shape
-    (4,)
-    """
+    """Returns a copy of the elements along one axis, as numpy's method."""
     if order not in ("C", "F", "A", "K"):
         raise ValueError(f"order is {order!r}; 'C', 'F', 'A' or 'K' is needed")
     is_fortran = a.flags.f_contiguous and not a.flags.c_contiguous
@@ -121,11 +85,7 @@ def flatten(a: GPUArray, order: str = "C") -> GPUArray:
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> GPUArray:
-    """Returns an array with values behind its elements, as :func:`numpy.append`.
-
-    >>> gpuarray.append(gpuarray.arange(2), [5]).get()
-    array([0, 1, 5])
-    """
+    """Returns an array with values after its elements, as :func:`numpy.append`."""
     arr, values = on_device(arr), on_device(values)
     if axis is None:
         arr, values, axis = arr.ravel(), values.ravel(), 0
@@ -134,12 +94,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> GPUArray:
 
 
 def diag(v: Any, k: int = 0) -> GPUArray:
-    """Returns a diagonal, or a matrix with that diagonal, as :func:`numpy.diag`.
-
-    >>> gpuarray.diag(gpuarray.arange(1, 3)).get()
-    array([[1, 0],
-           [0, 2]])
-    """
+    """Returns a diagonal, or a matrix with that diagonal, as :func:`numpy.diag`."""
     v = on_device(v)
     if v.ndim == 2:
         return v.diagonal(k).copy()
@@ -154,31 +109,17 @@ def diag(v: Any, k: int = 0) -> GPUArray:
 
 
 def diagflat(v: Any, k: int = 0) -> GPUArray:
-    """Returns a matrix with the elements on its diagonal, as :func:`numpy.diagflat`.
-
-    >>> gpuarray.diagflat(gpuarray.ones((1, 2))).get()
-    array([[1., 0.],
-           [0., 1.]])
-    """
+    """Returns a matrix with the elements on its diagonal, as :func:`numpy.diagflat`."""
     return diag(on_device(v).ravel(), k)
 
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> GPUArray:
-    """Returns ones at and below a diagonal, as :func:`numpy.tri`.
-
-    >>> gpuarray.tri(2).get()
-    array([[1., 0.],
-           [1., 1.]])
-    """
+    """Returns ones at and below a diagonal, as :func:`numpy.tri`."""
     return (arange(N).reshape((N, 1)) >= arange(N if M is None else M) - k).astype(dtype)
 
 
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> GPUArray:
-    """Returns the elements without the zeros at the ends of axes, as :func:`numpy.trim_zeros`.
-
-    >>> gpuarray.trim_zeros(gpuarray.to_gpu([0, 1, 0, 2, 0])).get()
-    array([1, 0, 2])
-    """
+    """Returns the elements without the zeros at the ends of axes, as :func:`numpy.trim_zeros`."""
     filt, trim = on_device(filt), trim.lower()
     if trim not in ("f", "b", "fb", "bf"):
         raise ValueError(f"trim is {trim!r}; 'f', 'b' or both are needed")
@@ -194,8 +135,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> GPUArray:
 def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> GPUArray:
     """Returns an array with elements around it, as :func:`numpy.pad`.
 
-    The modes on the device are ``constant``, ``edge``, ``reflect``, ``symmetric``, ``wrap`` and
-    ``empty``.
+    The modes are ``constant``, ``edge``, ``reflect``, ``symmetric``, ``wrap`` and ``empty``.
 
     >>> gpuarray.pad(gpuarray.arange(1, 3), 1).get()
     array([0, 1, 2, 0])
@@ -225,7 +165,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> GP
 
 
 def _pairs(name: str, value: Any, ndim: int) -> list[tuple[Any, Any]]:
-    """What is to be done before and after each axis, from a number, a pair or pairs."""
+    """Returns pairs, before and after each axis, from a number, a pair or pairs."""
     try:
         return [tuple(it) for it in np.broadcast_to(np.asarray(value), (ndim, 2)).tolist()]
     except ValueError:
@@ -248,12 +188,7 @@ def _constant(a: GPUArray, widths: Any, fills: Any) -> GPUArray:
 
 
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
-    """Returns the coordinates of a grid, as :func:`numpy.meshgrid`.
-
-    >>> x, y = gpuarray.meshgrid(gpuarray.arange(2), gpuarray.arange(3))
-    >>> x.shape
-    (3, 2)
-    """
+    """Returns the coordinates of a grid, as :func:`numpy.meshgrid`."""
     if indexing not in ("xy", "ij"):
         raise ValueError(f"indexing is {indexing!r}; 'xy' or 'ij' is needed")
     count = len(xi)
@@ -270,12 +205,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 
 
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> GPUArray:
-    """Returns an array turned in the plane of two axes, as :func:`numpy.rot90`.
-
-    >>> gpuarray.rot90(gpuarray.arange(4).reshape((2, 2))).get()
-    array([[1, 3],
-           [0, 2]])
-    """
+    """Returns an array turned in the plane of two axes, as :func:`numpy.rot90`."""
     m = on_device(m)
     first, second = axes_of(tuple(axes), m.ndim)
     if k % 4 == 0:
@@ -287,12 +217,7 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> GPUArray:
 
 
 def argwhere(a: Any) -> GPUArray:
-    """Returns the indices of the elements that are not zero, as :func:`numpy.argwhere`.
-
-    >>> gpuarray.argwhere(gpuarray.to_gpu([0, 3, 4])).get()
-    array([[1],
-           [2]])
-    """
+    """Returns the indices of the elements that are not zero, as :func:`numpy.argwhere`."""
     a = on_device(a)
     if a.ndim == 0:
         return _core.full((int(bool(a.get())), 0), np.int64, 0)
@@ -312,77 +237,44 @@ def _at_least(ndim: int, arrays: tuple[Any, ...]) -> Any:
 
 
 def atleast_1d(*arys: Any) -> Any:
-    """Returns arrays with at least one axis, as :func:`numpy.atleast_1d`.
-
-    >>> gpuarray.atleast_1d(gpuarray.arange(3)).shape
-    (3,)
-    """
+    """Returns arrays with at least one axis, as :func:`numpy.atleast_1d`."""
     return _at_least(1, arys)
 
 
 def atleast_2d(*arys: Any) -> Any:
-    """Returns arrays with at least two axes, as :func:`numpy.atleast_2d`.
-
-    >>> gpuarray.atleast_2d(gpuarray.arange(3)).shape
-    (1, 3)
-    """
+    """Returns arrays with at least two axes, as :func:`numpy.atleast_2d`."""
     return _at_least(2, arys)
 
 
 def atleast_3d(*arys: Any) -> Any:
-    """Returns arrays with at least three axes, as :func:`numpy.atleast_3d`.
-
-    >>> gpuarray.atleast_3d(gpuarray.arange(3)).shape
-    (1, 3, 1)
-    """
+    """Returns arrays with at least three axes, as :func:`numpy.atleast_3d`."""
     return _at_least(3, arys)
 
 
 def column_stack(tup: Any) -> GPUArray:
-    """Returns vectors as the columns of a matrix, as :func:`numpy.column_stack`.
-
-    >>> gpuarray.column_stack((gpuarray.arange(2), gpuarray.arange(2))).get()
-    array([[0, 0],
-           [1, 1]])
-    """
+    """Returns vectors as the columns of a matrix, as :func:`numpy.column_stack`."""
     arrays = [on_device(it) for it in tup]
     return hstack([it.reshape((-1, 1)) if it.ndim < 2 else it for it in arrays])
 
 
 def dstack(tup: Any) -> GPUArray:
-    """Returns arrays joined along the third axis, as :func:`numpy.dstack`.
-
-    >>> gpuarray.dstack((gpuarray.arange(2), gpuarray.arange(2))).shape
-    (1, 2, 2)
-    """
+    """Returns arrays joined along the third axis, as :func:`numpy.dstack`."""
     return concatenate([atleast_3d(it) for it in tup], 2)
 
 
 def hsplit(ary: Any, indices_or_sections: Any) -> list[GPUArray]:
-    """Returns parts side by side, as :func:`numpy.hsplit`.
-
-    >>> [it.shape for it in gpuarray.hsplit(gpuarray.ones((2, 4)), 2)]
-    [(2, 2), (2, 2)]
-    """
+    """Returns parts side by side, as :func:`numpy.hsplit`."""
     ary = on_device(ary)
     return _split("hsplit", ary, indices_or_sections, 1 if ary.ndim > 1 else 0, 1)
 
 
 def vsplit(ary: Any, indices_or_sections: Any) -> list[GPUArray]:
-    """Returns parts above one another, as :func:`numpy.vsplit`.
-
-    >>> [it.shape for it in gpuarray.vsplit(gpuarray.ones((2, 4)), 2)]
-    [(1, 4), (1, 4)]
-    """
+    """Returns parts above one another, as :func:`numpy.vsplit`."""
     return _split("vsplit", on_device(ary), indices_or_sections, 0, 2)
 
 
 def dsplit(ary: Any, indices_or_sections: Any) -> list[GPUArray]:
-    """Returns parts along the third axis, as :func:`numpy.dsplit`.
-
-    >>> [it.shape for it in gpuarray.dsplit(gpuarray.ones((2, 1, 4)), 2)]
-    [(2, 1, 2), (2, 1, 2)]
-    """
+    """Returns parts along the third axis, as :func:`numpy.dsplit`."""
     return _split("dsplit", on_device(ary), indices_or_sections, 2, 3)
 
 
@@ -415,23 +307,16 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> GPUArray:
 
 
 def along(arr: GPUArray, indices: GPUArray, axis: int) -> GPUArray:
-    """The elements at an index for each place; those outside the axis are not refused."""
+    """Returns the elements at an index for each place; those out of bounds are not refused."""
     if indices.ndim != arr.ndim:
         raise ValueError(f"indices have {indices.ndim} axes, and arr {arr.ndim}; both need as many")
-    places = [
-        arange(n).reshape(tuple(-1 if it == k else 1 for it in range(arr.ndim)))
-        for k, n in enumerate(arr.shape)
-    ]
+    places = list(meshgrid(*map(arange, arr.shape), copy=False, sparse=True, indexing="ij"))
     places[axis] = indices
     return arr[tuple(places)]
 
 
 def delete(arr: Any, obj: Any, axis: int | None = None) -> GPUArray:
-    """Returns an array without some of its elements, as :func:`numpy.delete`.
-
-    >>> gpuarray.delete(gpuarray.arange(4), [1, 2]).get()
-    array([0, 3])
-    """
+    """Returns an array without some of its elements, as :func:`numpy.delete`."""
     arr = on_device(arr)
     if axis is None:
         arr, axis = arr.ravel(), 0
@@ -445,11 +330,7 @@ def _selection(obj: Any) -> Any:
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> GPUArray:
-    """Returns an array with values put in between, as :func:`numpy.insert`.
-
-    >>> gpuarray.insert(gpuarray.arange(3), 1, 9).get()
-    array([0, 9, 1, 2])
-    """
+    """Returns an array with values put in between, as :func:`numpy.insert`."""
     arr, values, obj = on_device(arr), on_device(values), _selection(obj)
     if axis is None:
         arr, axis = arr.ravel(), 0
@@ -480,7 +361,6 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> GPUArray
 
 
 def _number(obj: Any, n: int) -> int:
-    """How many places an index names."""
     if isinstance(obj, slice):
         return len(range(*obj.indices(n)))
     obj = np.asarray(obj)
@@ -488,12 +368,7 @@ def _number(obj: Any, n: int) -> int:
 
 
 def resize(a: Any, new_shape: Any) -> GPUArray:
-    """Returns an array of another shape, its elements repeated, as :func:`numpy.resize`.
-
-    >>> gpuarray.resize(gpuarray.arange(3), (2, 2)).get()
-    array([[0, 1],
-           [2, 0]])
-    """
+    """Returns an array of another shape, its elements repeated, as :func:`numpy.resize`."""
     a = on_device(a).ravel()
     shape = (new_shape,) if np.ndim(new_shape) == 0 else tuple(new_shape)
     count = int(np.prod(shape, dtype=int))
@@ -505,11 +380,7 @@ def resize(a: Any, new_shape: Any) -> GPUArray:
 
 
 def block(arrays: Any) -> GPUArray:
-    """Returns an array of nested lists of arrays, as :func:`numpy.block`.
-
-    >>> gpuarray.block([[gpuarray.ones((1, 1)), gpuarray.zeros((1, 1))]]).get()
-    array([[1., 0.]])
-    """
+    """Returns an array of nested lists of arrays, as :func:`numpy.block`."""
 
     def depth_of(part: Any) -> int:
         return 1 + max(map(depth_of, part), default=0) if isinstance(part, list) else 0
@@ -536,40 +407,31 @@ def block(arrays: Any) -> GPUArray:
 
 
 def extract(condition: Any, arr: Any) -> GPUArray:
-    """Returns the elements where a condition is true, as :func:`numpy.extract`.
-
-    >>> gpuarray.extract([True, False], gpuarray.arange(2)).get()
-    array([0])
-    """
+    """Returns the elements where a condition is true, as :func:`numpy.extract`."""
     return compress(on_device(condition).ravel() != 0, on_device(arr).ravel())
 
 
 def partition(
     a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None
 ) -> GPUArray:
-    """Returns the elements sorted along an axis, for a partition as :func:`numpy.partition`.
-
-    >>> gpuarray.partition(gpuarray.to_gpu([3, 1, 2]), 1).get()
-    array([1, 2, 3])
-    """
-    a = on_device(a).ravel() if axis is None else on_device(a)
-    (axis,) = axes_of(-1 if axis is None else axis, a.ndim)
-    _check_places("kth", on_host(kth), a.shape[axis])
+    """Returns the elements sorted along an axis, for a partition as :func:`numpy.partition`."""
+    a, axis = _partitioned(a, kth, axis)
     return sort(a, axis)
 
 
 def argpartition(
     a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None
 ) -> GPUArray:
-    """Returns the order along an axis, for a partition as :func:`numpy.argpartition`.
+    """Returns the order along an axis, for a partition as :func:`numpy.argpartition`."""
+    a, axis = _partitioned(a, kth, axis)
+    return argsort(a, axis)
 
-    >>> gpuarray.argpartition(gpuarray.to_gpu([3, 1, 2]), 1).get()
-    array([1, 2, 0])
-    """
+
+def _partitioned(a: Any, kth: Any, axis: int | None) -> tuple[GPUArray, int]:
     a = on_device(a).ravel() if axis is None else on_device(a)
     (axis,) = axes_of(-1 if axis is None else axis, a.ndim)
     _check_places("kth", on_host(kth), a.shape[axis])
-    return argsort(a, axis)
+    return a, axis
 
 
 def _check_places(name: str, places: np.ndarray[Any, Any], n: int) -> None:
@@ -577,6 +439,62 @@ def _check_places(name: str, places: np.ndarray[Any, Any], n: int) -> None:
         raise TypeError(f"{name} has dtype {places.dtype}; integers are needed")
     outside = places[(places < -n) | (places >= n)]
     if outside.size:
-        raise IndexError(
-            f"{name} is {outside[0]}; an axis of {n} elements has places {-n} to {n - 1}"
-        )
+        allowed = f"an axis of {n} elements has places {-n} to {n - 1}"
+        raise IndexError(f"{name} is {outside[0]}; {allowed}")
+
+
+def copyto(dst: GPUArray, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    """Copies elements into an array, as :func:`numpy.copyto`.
+
+    >>> a = gpuarray.zeros(2, int)
+    >>> gpuarray.copyto(a, [1, 2])
+    >>> a.get()
+    array([1, 2])
+    """
+    gpu_array("dst", dst)
+    is_number = isinstance(src, bool | int | float | complex)
+    # The dtype of a Python number is the array's, if it is of its kind.
+    dtype = np.result_type(dst.dtype, src) if is_number else on_device(src).dtype
+    if not np.can_cast(dtype, dst.dtype, casting):
+        raise TypeError(f"src has dtype {dtype}, which does not become {dst.dtype} ({casting})")
+    src = on_device(np.asarray(src, dtype) if is_number else src)
+    if where is True:
+        dst[...] = src
+    else:
+        chosen = on_device(where)
+        dst[...] = _core.select(chosen, src.astype(dst.dtype), dst, False)
+
+
+def putmask(a: GPUArray, /, mask: Any, values: Any) -> None:
+    """Stores values where a mask is true, each at its own place, as :func:`numpy.putmask`."""
+    mask = on_device(mask)
+    if mask.size != a.size:
+        raise ValueError(f"mask has {mask.size} elements; a has {a.size}")
+    values = _cast("values", values, a)
+    values = resize(values, a.shape).astype(a.dtype) if values.size else a
+    a[...] = _core.select(mask.reshape(a.shape) != 0, values, a, False)
+
+
+def _cast(name: str, values: Any, a: GPUArray) -> GPUArray:
+    """Returns the values in the dtype of an array, into which arrays have to fit."""
+    if not isinstance(values, GPUArray | np.ndarray):
+        return on_device(np.asarray(values, a.dtype))
+    if not np.can_cast(values.dtype, a.dtype, "safe"):
+        raise TypeError(f"{name} has dtype {values.dtype}, which does not fit {a.dtype}")
+    return on_device(values)
+
+
+def place(arr: GPUArray, mask: Any, vals: Any) -> None:
+    """Stores values where a mask is true, one after another, as :func:`numpy.place`."""
+    mask = on_device(mask)
+    if mask.size != arr.size:
+        raise ValueError(f"mask has {mask.size} elements; arr has {arr.size}")
+    at = flatnonzero(mask.ravel())
+    if not at.size:
+        return
+    vals = _cast("vals", vals, arr)
+    if not vals.size:
+        raise ValueError("vals is empty; there is nothing to store where the mask is true")
+    flat = arr.copy().ravel()
+    flat[at] = resize(vals, at.size).astype(arr.dtype)
+    arr[...] = flat.reshape(arr.shape)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -14,38 +16,12 @@ from ..axes import argmax, argmin, cumprod, cumsum, sort
 from ..moments import mean, var
 from ..reductions import stored
 from ..shapes import broadcast_to, stack, vstack
-from .operands import (
-    axes_of,
-    inexact,
-    is_nan,
-    last_axis,
-    on_device,
-    on_host,
-    ufuncs,
-    with_axes,
-)
+from .operands import axes_of, inexact, is_nan, last_axis, on_device, on_host, ufuncs, with_axes
 from .shaping import along
 
-__all__ = [
-    "average",
-    "corrcoef",
-    "cov",
-    "median",
-    "nanargmax",
-    "nanargmin",
-    "nancumprod",
-    "nancumsum",
-    "nanmax",
-    "nanmean",
-    "nanmedian",
-    "nanmin",
-    "nanpercentile",
-    "nanquantile",
-    "nanstd",
-    "nanvar",
-    "percentile",
-    "quantile",
-]
+__all__ = ["average", "corrcoef", "cov", "median", "nanargmax", "nanargmin", "nancumprod"]
+__all__ += ["nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanquantile"]
+__all__ += ["nanstd", "nanvar", "percentile", "quantile"]
 
 
 def average(
@@ -61,22 +37,18 @@ def average(
     a = on_device(a)
     if weights is None:
         result = inexact(a).mean(axis=axis, keepdims=keepdims)
-        scale = a.size / max(result.size, 1)
-        total = _core.full(result.shape, result.dtype, scale)
+        total = _core.full(result.shape, result.dtype, a.size / max(result.size, 1))
         return (result, total) if returned else result
     weights = on_device(weights)
     dtype = np.result_type(a.dtype, weights.dtype, *(["f8"] if a.dtype.kind in "biu" else []))
     if weights.shape != a.shape:
         axes = axes_of(axis, a.ndim) if axis is not None else ()
         if weights.shape != tuple(a.shape[it] for it in axes):
-            raise ValueError(
-                f"weights have shape {weights.shape}; that of a, {a.shape}, or that along axis is "
-                "needed"
-            )
+            allowed = f"that of a, {a.shape}, or that along axis is needed"
+            raise ValueError(f"weights have shape {weights.shape}; {allowed}")
         order = sorted(range(len(axes)), key=axes.__getitem__)
-        weights = weights.transpose(tuple(order)).reshape(
-            tuple(n if k in axes else 1 for k, n in enumerate(a.shape))
-        )
+        shape = tuple(n if k in axes else 1 for k, n in enumerate(a.shape))
+        weights = weights.transpose(tuple(order)).reshape(shape)
     spread = broadcast_to(weights.astype(dtype), a.shape)
     total = spread.sum(axis=axis, keepdims=keepdims)
     if bool((total == 0).any().get()):
@@ -94,12 +66,7 @@ def cov(
     *,
     dtype: Any = None,
 ) -> GPUArray:
-    """Returns the covariances of variables, as :func:`numpy.cov` without weights.
-
-    >>> gpuarray.cov(gpuarray.to_gpu([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])).get()
-    array([[ 1., -1.],
-           [-1.,  1.]])
-    """
+    """Returns the covariances of variables, as :func:`numpy.cov` without weights."""
     parts = [on_device(it) for it in ((m,) if y is None else (m, y))]
     rowvar = bool(rowvar)
     dtype = np.result_type(*(it.dtype for it in parts), np.float64) if dtype is None else dtype
@@ -119,12 +86,7 @@ def cov(
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> GPUArray:
-    """Returns the correlation coefficients of variables, as :func:`numpy.corrcoef`.
-
-    >>> gpuarray.corrcoef(gpuarray.to_gpu([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])).get()
-    array([[ 1., -1.],
-           [-1.,  1.]])
-    """
+    """Returns the correlation coefficients of variables, as :func:`numpy.corrcoef`."""
     c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
         return c / c
@@ -154,7 +116,7 @@ _OF_LINEAR: dict[str, Any] = {
 
 
 def _place(q: Any, n: int, method: str) -> Any:
-    """Where a quantile is among ``n`` sorted elements."""
+    """Returns the place of a quantile among ``n`` sorted elements."""
     if method in _OF_LINEAR:
         at = _OF_LINEAR[method](q * (n - 1))
     elif method in _CONTINUOUS:
@@ -167,22 +129,41 @@ def _place(q: Any, n: int, method: str) -> Any:
 
 
 def _between(low: GPUArray, high: GPUArray, part: Any) -> GPUArray:
-    """What lies a part of the way from one element to another, exact at both ends."""
+    """Returns the value a part of the way between two elements, exact at both ends."""
     difference = high - low
     return low + difference * part if part < 0.5 else high - difference * (1 - part)
 
 
-def _prepared(a: Any, q: Any, whole: int) -> tuple[GPUArray, np.ndarray[Any, Any]]:
-    """The array in the dtype of the result, and the quantiles as parts of one."""
+def _prepared(a: Any, q: Any) -> tuple[GPUArray, np.ndarray[Any, Any]]:
+    """Returns the array in the dtype of the result, and the quantiles, checked."""
     a = on_device(a)
     if not isinstance(q, int | float) and a.dtype.kind in "fV":
         a = a.astype(np.result_type(a.dtype, np.float64))
     q = on_host(q)
     if q.dtype.kind not in "biuf":
         raise TypeError(f"q has dtype {q.dtype}; real numbers are needed")
-    if not ((q >= 0) & (q <= whole)).all():
-        raise ValueError(f"q is {q}; numbers from 0 to {whole} are needed")
-    return a, q if whole == 1 else np.true_divide(q, whole)
+    if not ((q >= 0) & (q <= 1)).all():
+        raise ValueError(f"q is {q}; numbers from 0 to 1 are needed")
+    return a, q
+
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def _of_percents(function: _F, doc: str) -> _F:
+    """Returns a function of quantiles as one of percentiles."""
+
+    @functools.wraps(function)
+    def of_percents(a: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
+        percents = on_host(q)
+        if percents.dtype.kind in "biuf" and not ((percents >= 0) & (percents <= 100)).all():
+            raise ValueError(f"q is {percents}; numbers from 0 to 100 are needed")
+        q = q / 100 if isinstance(q, int | float) else np.true_divide(percents, 100)
+        return function(a, q, *args, **kwargs)
+
+    of_percents.__name__ = of_percents.__qualname__ = function.__name__.replace("quan", "percen")
+    of_percents.__doc__ = doc
+    return cast("_F", of_percents)
 
 
 def quantile(
@@ -199,8 +180,7 @@ def quantile(
     >>> float(gpuarray.quantile(gpuarray.arange(5), 0.25).get())
     1.0
     """
-    a, q = _prepared(a, q, 1)
-    return _quantile(a, q, axis, out, method, keepdims)
+    return _quantile(*_prepared(a, q), axis, out, method, keepdims)
 
 
 def _quantile(a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims: bool) -> GPUArray:
@@ -234,22 +214,14 @@ def _quantile(a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims: b
     return stored(stack(parts).reshape(shape) if parts else _core.full(shape, a.dtype, 0), out)
 
 
-def percentile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: GPUArray | None = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-) -> GPUArray:
+percentile = _of_percents(
+    quantile,
     """Returns percentiles along axes, as :func:`numpy.percentile`.
 
     >>> float(gpuarray.percentile(gpuarray.arange(5), 25).get())
     1.0
-    """
-    a, q = _prepared(a, q, 100)
-    return _quantile(a, q, axis, out, method, keepdims)
+    """,
+)
 
 
 def median(
@@ -259,11 +231,7 @@ def median(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> GPUArray:
-    """Returns medians along axes, as :func:`numpy.median`.
-
-    >>> float(gpuarray.median(gpuarray.to_gpu([3, 1, 2, 9])).get())
-    2.5
-    """
+    """Returns medians along axes, as :func:`numpy.median`."""
     a = inexact(on_device(a))
     values, axes = last_axis(a, axis)
     n = values.shape[-1]
@@ -279,11 +247,11 @@ def median(
 
 # -- without NaN ---------------------------------------------------------------------------
 
-# numpy's warnings of nothing but NaN are left out: to look for that would wait for the device.
+# numpy's warnings of slices of nothing but NaN would wait for the device, and are left out.
 
 
 def _numbers(a: GPUArray) -> Any:
-    """The mask of the elements that are not NaN; True if there can be none."""
+    """Returns the mask of the elements that are not NaN; True if all are not."""
     nan = is_nan(a)
     return True if nan is None else ufuncs["logical_not"](nan)
 
@@ -301,22 +269,14 @@ def _extreme(reduce: Any, least: float, a: Any, axis: Any, out: Any, keepdims: b
 def nanmax(
     a: Any, axis: Any = None, out: GPUArray | None = None, keepdims: bool = False
 ) -> GPUArray:
-    """Returns the largest elements that are not NaN, as :func:`numpy.nanmax`.
-
-    >>> float(gpuarray.nanmax(gpuarray.to_gpu([1.0, np.nan])).get())
-    1.0
-    """
+    """Returns the largest elements that are not NaN, as :func:`numpy.nanmax`."""
     return _extreme(reductions.max, -np.inf, a, axis, out, keepdims)
 
 
 def nanmin(
     a: Any, axis: Any = None, out: GPUArray | None = None, keepdims: bool = False
 ) -> GPUArray:
-    """Returns the smallest elements that are not NaN, as :func:`numpy.nanmin`.
-
-    >>> float(gpuarray.nanmin(gpuarray.to_gpu([1.0, np.nan])).get())
-    1.0
-    """
+    """Returns the smallest elements that are not NaN, as :func:`numpy.nanmin`."""
     return _extreme(reductions.min, np.inf, a, axis, out, keepdims)
 
 
@@ -333,59 +293,35 @@ def _arg_extreme(
 def nanargmax(
     a: Any, axis: int | None = None, out: GPUArray | None = None, *, keepdims: bool = False
 ) -> GPUArray:
-    """Returns the places of the largest elements that are not NaN, as :func:`numpy.nanargmax`.
-
-    >>> int(gpuarray.nanargmax(gpuarray.to_gpu([np.nan, 1.0])).get())
-    1
-    """
+    """Returns the places of the largest elements that are not NaN, as :func:`numpy.nanargmax`."""
     return _arg_extreme(argmax, -np.inf, a, axis, out, keepdims)
 
 
 def nanargmin(
     a: Any, axis: int | None = None, out: GPUArray | None = None, *, keepdims: bool = False
 ) -> GPUArray:
-    """Returns the places of the smallest elements that are not NaN, as :func:`numpy.nanargmin`.
-
-    >>> int(gpuarray.nanargmin(gpuarray.to_gpu([np.nan, 1.0])).get())
-    1
-    """
+    """Returns the places of the smallest elements that are not NaN, as :func:`numpy.nanargmin`."""
     return _arg_extreme(argmin, np.inf, a, axis, out, keepdims)
 
 
 def nancumsum(
     a: Any, axis: int | None = None, dtype: Any = None, out: GPUArray | None = None
 ) -> GPUArray:
-    """Returns running sums, NaN counted as 0, as :func:`numpy.nancumsum`.
-
-    >>> gpuarray.nancumsum(gpuarray.to_gpu([1.0, np.nan, 2.0])).get()
-    array([1., 1., 3.])
-    """
+    """Returns running sums, NaN counted as 0, as :func:`numpy.nancumsum`."""
     return cumsum(reductions.without_nan(on_device(a), 0), axis, dtype, out)
 
 
 def nancumprod(
     a: Any, axis: int | None = None, dtype: Any = None, out: GPUArray | None = None
 ) -> GPUArray:
-    """Returns running products, NaN counted as 1, as :func:`numpy.nancumprod`.
-
-    >>> gpuarray.nancumprod(gpuarray.to_gpu([3.0, np.nan, 2.0])).get()
-    array([3., 3., 6.])
-    """
+    """Returns running products, NaN counted as 1, as :func:`numpy.nancumprod`."""
     return cumprod(reductions.without_nan(on_device(a), 1), axis, dtype, out)
 
 
 def nanmean(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: GPUArray | None = None,
-    keepdims: bool = False,
+    a: Any, axis: Any = None, dtype: Any = None, out: GPUArray | None = None, keepdims: bool = False
 ) -> GPUArray:
-    """Returns the means of the elements that are not NaN, as :func:`numpy.nanmean`.
-
-    >>> float(gpuarray.nanmean(gpuarray.to_gpu([1.0, np.nan, 3.0])).get())
-    2.0
-    """
+    """Returns the means of the elements that are not NaN, as :func:`numpy.nanmean`."""
     a = on_device(a)
     return mean(a, axis, dtype, out, keepdims, where=_numbers(a))
 
@@ -398,11 +334,7 @@ def nanvar(
     ddof: float = 0,
     keepdims: bool = False,
 ) -> GPUArray:
-    """Returns the variances of the elements that are not NaN, as :func:`numpy.nanvar`.
-
-    >>> float(gpuarray.nanvar(gpuarray.to_gpu([1.0, np.nan, 3.0])).get())
-    1.0
-    """
+    """Returns the variances of the elements that are not NaN, as :func:`numpy.nanvar`."""
     a = on_device(a)
     numbers = _numbers(a)
     if numbers is True:
@@ -420,11 +352,7 @@ def nanstd(
     ddof: float = 0,
     keepdims: bool = False,
 ) -> GPUArray:
-    """Returns the standard deviations of the elements that are not NaN, as :func:`numpy.nanstd`.
-
-    >>> float(gpuarray.nanstd(gpuarray.to_gpu([1.0, np.nan, 3.0])).get())
-    1.0
-    """
+    """Returns the standard deviations of the elements that are not NaN, as :func:`numpy.nanstd`."""
     return stored(ufuncs["sqrt"](nanvar(a, axis, dtype, None, ddof, keepdims)), out)
 
 
@@ -440,32 +368,20 @@ def nanquantile(
     """Returns quantiles of the elements that are not NaN, as :func:`numpy.nanquantile`.
 
     The one method on the device is ``"linear"``.
-
-    >>> float(gpuarray.nanquantile(gpuarray.to_gpu([1.0, np.nan, 3.0]), 0.5).get())
-    2.0
     """
-    a, q = _prepared(a, q, 1)
-    return _nanquantile(a, q, axis, out, method, keepdims)
+    return _nanquantile(*_prepared(a, q), axis, out, method, keepdims)
 
 
-def nanpercentile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: GPUArray | None = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-) -> GPUArray:
+nanpercentile = _of_percents(
+    nanquantile,
     """Returns percentiles of the elements that are not NaN, as :func:`numpy.nanpercentile`.
 
     The one method on the device is ``"linear"``.
 
     >>> float(gpuarray.nanpercentile(gpuarray.to_gpu([1.0, np.nan, 3.0]), 50).get())
     2.0
-    """
-    a, q = _prepared(a, q, 100)
-    return _nanquantile(a, q, axis, out, method, keepdims)
+    """,
+)
 
 
 def nanmedian(
@@ -475,11 +391,7 @@ def nanmedian(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> GPUArray:
-    """Returns medians of the elements that are not NaN, as :func:`numpy.nanmedian`.
-
-    >>> float(gpuarray.nanmedian(gpuarray.to_gpu([1.0, np.nan, 3.0])).get())
-    2.0
-    """
+    """Returns medians of the elements that are not NaN, as :func:`numpy.nanmedian`."""
     return _nanquantile(on_device(a), np.float64(0.5), axis, out, "linear", keepdims)
 
 
@@ -500,9 +412,8 @@ def _nanquantile(a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims
         low, high = (along(ordered, it, ordered.ndim - 1) for it in (below, above))
         part = (at - below).astype(a.dtype)
         difference = high - low
-        found = _core.select(
-            part < 0.5, low + difference * part, high - difference * (1 - part), False
-        )
+        upper = high - difference * (1 - part)
+        found = _core.select(part < 0.5, low + difference * part, upper, False)
         found = _core.select(part == 0, low, found, False)
         found = _core.select(count == 0, a.dtype.type(np.nan), found, False)
         parts.append(with_axes(found[..., 0], axes, keepdims))

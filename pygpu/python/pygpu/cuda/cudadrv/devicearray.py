@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core import GPUArray
-from .._array import DeviceNDArray, DeviceRecord
-from .._array_base import DeviceNDArrayBase, IpcArrayHandle
-from .._creation import auto_device, from_array_like, from_record_like
-from .._host_array import ManagedNDArray, MappedNDArray
-from .._layout import (
+from .._array import DeviceNDArray, DeviceNDArrayBase, DeviceRecord, IpcArrayHandle
+from .._creation import (
+    ManagedNDArray,
+    MappedNDArray,
+    auto_device,
+    from_array_like,
+    from_record_like,
+)
+from .._memory import (
     array_core,
     check_array_compatibility,
     errmsg_contiguous_buffer,
@@ -17,25 +21,11 @@ from .._layout import (
     sentry_contiguous,
 )
 
-__all__ = [
-    "DeviceNDArray",
-    "DeviceNDArrayBase",
-    "DeviceRecord",
-    "IpcArrayHandle",
-    "ManagedNDArray",
-    "MappedNDArray",
-    "array_core",
-    "auto_device",
-    "check_array_compatibility",
-    "errmsg_contiguous_buffer",
-    "from_array_like",
-    "from_record_like",
-    "is_contiguous",
-    "is_cuda_ndarray",
-    "require_cuda_ndarray",
-    "sentry_contiguous",
-    "verify_cuda_ndarray_interface",
-]
+__all__ = ["DeviceNDArray", "DeviceNDArrayBase", "DeviceRecord", "IpcArrayHandle", "ManagedNDArray"]
+__all__ += ["MappedNDArray", "array_core", "auto_device", "check_array_compatibility"]
+__all__ += ["errmsg_contiguous_buffer", "from_array_like", "from_record_like", "is_contiguous"]
+__all__ += ["is_cuda_ndarray", "require_cuda_ndarray", "sentry_contiguous"]
+__all__ += ["verify_cuda_ndarray_interface"]
 
 
 def is_cuda_ndarray(obj: Any) -> bool:
@@ -57,7 +47,7 @@ def require_cuda_ndarray(obj: Any) -> None:
 
 
 def verify_cuda_ndarray_interface(obj: Any) -> None:
-    """Raises an error if ``obj`` is no device array, or lacks one of its attributes.
+    """Raises an error if ``obj`` is not a device array, or lacks one of its attributes.
 
     >>> verify_cuda_ndarray_interface(gpuarray.zeros(3, "f4"))
     """

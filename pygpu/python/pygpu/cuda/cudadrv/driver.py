@@ -7,9 +7,8 @@ from typing import Any
 from ... import _core
 from ..._driver.device import Context as _DriverContext
 from ..._errors import BackendUnavailable, Error
-from .._context import Context, MemoryInfo
+from .._context import Context, IpcHandle, MemoryInfo
 from .._devices import Device, gpus, is_available, profile_start, profile_stop, profiling
-from .._ipc import IpcHandle
 from .._memory import (
     MemoryPointer,
     device_ctypes_pointer,
@@ -32,42 +31,16 @@ from .._stream import Event, Stream, event_elapsed_time
 # Memory is freed with the last reference to it, however it was made.
 AutoFreePointer = MemoryPointer
 CudaAPIError = Error
-# Handles are numbers, and calls return what they find, as with NVIDIA's package of bindings.
+# Handles are numbers, and calls return their results, as with NVIDIA's package of bindings.
 USE_NV_BINDING = True
 
-__all__ = [
-    "USE_NV_BINDING",
-    "AutoFreePointer",
-    "Context",
-    "CudaAPIError",
-    "Device",
-    "Driver",
-    "Event",
-    "IpcHandle",
-    "MemoryInfo",
-    "MemoryPointer",
-    "Stream",
-    "device_ctypes_pointer",
-    "device_extents",
-    "device_memory_size",
-    "device_memset",
-    "device_pointer",
-    "device_to_device",
-    "device_to_host",
-    "driver",
-    "event_elapsed_time",
-    "get_version",
-    "host_memory_extents",
-    "host_memory_size",
-    "host_pointer",
-    "host_to_device",
-    "is_device_memory",
-    "memory_size_from_info",
-    "profile_start",
-    "profile_stop",
-    "profiling",
-    "require_device_memory",
-]
+__all__ = ["USE_NV_BINDING", "AutoFreePointer", "Context", "CudaAPIError", "Device", "Driver"]
+__all__ += ["Event", "IpcHandle", "MemoryInfo", "MemoryPointer", "Stream", "device_ctypes_pointer"]
+__all__ += ["device_extents", "device_memory_size", "device_memset", "device_pointer"]
+__all__ += ["device_to_device", "device_to_host", "driver", "event_elapsed_time", "get_version"]
+__all__ += ["host_memory_extents", "host_memory_size", "host_pointer", "host_to_device"]
+__all__ += ["is_device_memory", "memory_size_from_info", "profile_start", "profile_stop"]
+__all__ += ["profiling", "require_device_memory"]
 
 
 def get_version() -> tuple[int, int]:
@@ -100,12 +73,12 @@ class Driver:
 
     @property
     def is_available(self) -> bool:
-        """Whether there is a device."""
+        """True if there is a device."""
         return is_available()
 
     @property
     def initialization_error(self) -> str | None:
-        """Why there is none."""
+        """Why no device is available."""
         try:
             _core.init()
         except BackendUnavailable as error:
@@ -129,7 +102,7 @@ class Driver:
         return get_version()
 
     def pop_active_context(self) -> Any:
-        """Ends the thread's last selection of a device; returns its context, None without one."""
+        """Ends the thread's last selection of a device; returns its context, or None."""
         active = _DriverContext.get_current()
         if active is None:
             return None
@@ -137,10 +110,7 @@ class Driver:
         return gpus[active._device.ordinal].get_primary_context()
 
     def reset(self) -> None:
-        """Resets the devices that were used.
-
-        Arrays from before a reset are refused afterwards.
-        """
+        """Resets the devices that were used; their arrays from before are refused afterwards."""
         for device in gpus:
             device.reset()
 
