@@ -1,6 +1,7 @@
 """Every public function, method and class documents its parameters and its own errors, and has an
 example; every property has a description and a type.
 
+numpy's page shows functions that are numpy's, and a module's examples show its small functions.
 The examples are run by `test_docstrings.py`.
 """
 

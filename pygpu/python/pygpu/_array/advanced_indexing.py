@@ -199,7 +199,6 @@ def _elements(view: GPUArray, named: list[_Named], place: int | None) -> _Elemen
     merged = turned
     if len(front) > 1:
         merged = turned.reshape((math.prod(extents), *turned.shape[len(front) :]))
-    place = 0 if place is None else place
     # The result of `take` has the axes of the indices, then the rest.
     many, last = indices.ndim, indices.ndim + len(rest)
     place = many + (place or 0)

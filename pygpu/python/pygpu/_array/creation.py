@@ -28,7 +28,8 @@ def to_gpu(ary: Any, allocator: Any = None) -> GPUArray:
     >>> gpuarray.to_gpu(np.array([1, 2])).get()
     array([1, 2])
     """
-    return _core.to_gpu(_as_numpy(ary), allocator)
+    ary = ary if isinstance(ary, np.ndarray) else _as_numpy(ary)
+    return _core.to_gpu(ary, allocator)
 
 
 def _as_numpy(value: Any) -> Any:

@@ -1,4 +1,17 @@
-"""Copies of rows and slices: PyCUDA's ``Memcpy2D`` and ``Memcpy3D``."""
+"""Copies of rows and slices: PyCUDA's ``Memcpy2D`` and ``Memcpy3D``.
+
+Examples
+--------
+>>> array = driver.matrix_to_array(np.array([[1, 2, 3]], np.uint8), "C")
+>>> driver.memcpy_htoa(array, 1, np.array([5, 6], np.uint8))
+>>> part = gpuarray.zeros(2, np.uint8)
+>>> driver.memcpy_atod(part, array, 1, 2)
+>>> driver.memcpy_dtoa(array, 0, part, 2)
+>>> row = np.empty(3, np.uint8)
+>>> driver.memcpy_atoh(row, array, 0)
+>>> row
+array([5, 6, 6], dtype=uint8)
+"""
 
 from __future__ import annotations
 
@@ -410,45 +423,23 @@ def _copy_row(
 
 
 def memcpy_dtoa(ary: Array, index: int, src: Any, len: int) -> None:
-    """Copies ``len`` bytes of device memory ``src`` to byte ``index`` of the first row of ``ary``.
-
-    >>> array = driver.matrix_to_array(np.array([[1, 2, 3]], np.uint8), "C")
-    >>> driver.memcpy_dtoa(array, 1, gpuarray.zeros(2, np.uint8), 2)
-    """
+    """Copies ``len`` bytes of device memory ``src`` to byte ``index`` of the first row of ``ary``."""
     _copy_row(len, "device", src, 0, "array", ary, index)
 
 
 def memcpy_atod(dest: Any, ary: Array, index: int, len: int) -> None:
-    """Copies ``len`` bytes, from byte ``index`` of the first row of ``ary``, to device ``dest``.
-
-    >>> array = driver.matrix_to_array(np.array([[1, 2, 3]], np.uint8), "C")
-    >>> part = gpuarray.zeros(2, np.uint8)
-    >>> driver.memcpy_atod(part, array, 1, 2)
-    >>> part
-    array([2, 3], dtype=uint8)
-    """
+    """Copies ``len`` bytes, from byte ``index`` of the first row of ``ary``, to device ``dest``."""
     _copy_row(len, "array", ary, index, "device", dest, 0)
 
 
 def memcpy_htoa(ary: Array, index: int, src: Any) -> None:
-    """Copies host memory ``src`` to ``ary``, from byte ``index`` of its first row.
-
-    >>> array = driver.matrix_to_array(np.array([[1, 2, 3]], np.uint8), "C")
-    >>> driver.memcpy_htoa(array, 1, np.array([5, 6], np.uint8))
-    """
+    """Copies host memory ``src`` to ``ary``, from byte ``index`` of its first row."""
     size = _core.host_memory_size("src", src, False)
     _copy_row(size, "host", src, 0, "array", ary, index)
 
 
 def memcpy_atoh(dest: Any, ary: Array, index: int) -> None:
-    """Fills host memory ``dest`` from the first row of ``ary``, from byte ``index`` on.
-
-    >>> array = driver.matrix_to_array(np.array([[1, 2, 3]], np.uint8), "C")
-    >>> part = np.empty(2, np.uint8)
-    >>> driver.memcpy_atoh(part, array, 1)
-    >>> part
-    array([2, 3], dtype=uint8)
-    """
+    """Fills host memory ``dest`` from the first row of ``ary``, from byte ``index`` on."""
     size = _core.host_memory_size("dest", dest, True)
     _copy_row(size, "array", ary, index, "host", dest, 0)
 
@@ -457,13 +448,6 @@ def memcpy_atoa(dest: Array, dest_index: int, src: Array, src_index: int, len: i
     """Copies ``len`` bytes between the first rows of the texture arrays ``src`` and ``dest``.
 
     The first bytes are ``src_index`` and ``dest_index`` of the rows.
-
-    >>> array = driver.matrix_to_array(np.array([[1, 2, 3]], np.uint8), "C")
-    >>> driver.memcpy_atoa(array, 0, driver.matrix_to_array(np.ones((1, 2), np.uint8), "C"), 0, 2)
-    >>> row = np.empty(3, np.uint8)
-    >>> driver.memcpy_atoh(row, array, 0)
-    >>> row
-    array([1, 1, 3], dtype=uint8)
     """
     _copy_row(len, "array", src, src_index, "array", dest, dest_index)
 

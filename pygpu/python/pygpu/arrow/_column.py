@@ -377,10 +377,10 @@ def _restored(
     if field.dictionary is not None:
         dictionary = _restored(field.dictionary, parts["dictionary"], buffers, context)
     lows = {"length": 0, "nulls": -1, "offset": 0}
-    counts = (checks.whole(name, parts[name], low) for name, low in lows.items())
+    length, nulls, offset = (checks.whole(name, parts[name], n) for name, n in lows.items())
     pairs = zip(field.children, children)
     nested = [_restored(kind, child, buffers, context) for kind, child in pairs]
-    return DeviceColumn._new(field, context, *counts, own, nested, dictionary)
+    return DeviceColumn._new(field, context, length, nulls, offset, own, nested, dictionary)
 
 
 def unpickled(value: Any, data: list[Any], device_number: int) -> DeviceColumn:

@@ -126,8 +126,8 @@ def _column(field: Field, tree: Any, source: _Source) -> DeviceColumn:
     values = None
     if field.dictionary is not None and dictionary is not None:
         values = _column(field.dictionary, dictionary, source)
-    counts = length, null_count, offset
-    return DeviceColumn._new(field, source.context, *counts, buffers, nested, values)
+    context = source.context
+    return DeviceColumn._new(field, context, length, null_count, offset, buffers, nested, values)
 
 
 def _sizes(table: int, number: int, source: _Source) -> list[int]:

@@ -23,9 +23,10 @@ class Field(NamedTuple):
     @staticmethod
     def of_tree(tree: Any) -> Field:
         """Returns the field that the extension module has read."""
-        *own, children, dictionary = tree
+        format, name, metadata, flags, children, dictionary = tree
         values = None if dictionary is None else Field.of_tree(dictionary)
-        return Field(*own, tuple(map(Field.of_tree, children)), values)
+        nested = tuple(map(Field.of_tree, children))
+        return Field(format, name, metadata, flags, nested, values)
 
     def tree(self) -> tuple[Any, ...]:
         """Returns the field as the extension module writes it."""
