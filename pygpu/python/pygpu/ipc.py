@@ -321,7 +321,8 @@ def export_column(data: GPUArray, mask: GPUArray | None = None, copy: bool | Non
     """Returns a column for other processes: a vector ``data`` without gaps, and its validity.
 
     ``mask`` has bits, the least significant first, or bool, from the first element on. A slice
-    shares the whole allocation. ``copy`` and exceptions are as in :func:`export`.
+    shares the whole allocation. ``copy`` is that of :func:`export`. Raises ``Unsupported`` or
+    ``InvalidArgument`` as that.
 
     >>> data = share(gpuarray.arange(3, dtype="f4"))
     >>> mask = share(gpuarray.to_gpu(np.array([0b101], np.uint8)))

@@ -77,6 +77,6 @@ def test_the_examples_of_a_module_run(found):
 def test_examples_are_found():
     assert {parameter.id for parameter in examples()} >= {
         "_kernels.c_types.parse_c_arg",
-        "compyte.array.c_contiguous_strides",
+        "compyte.array.get_common_dtype",
         "PybindGPU.gpuarray.to_gpu",
     }

@@ -300,7 +300,7 @@ def _filled(descriptor: Any, source: Any, order: Any) -> Array:
 
 
 def matrix_to_array(matrix: Any, order: str, allow_double_hack: bool = False) -> Array:
-    """Copies a matrix to a new array for textures.
+    """Copies a ``matrix`` to a new array for textures.
 
     With ``order`` "F" the array is transposed. With ``allow_double_hack`` float64 is stored as two
     32-bit channels. Raises ``Unsupported`` if the device does not support textures.
@@ -397,7 +397,7 @@ def bind_array_to_texref(ary: Array, texref: TextureReference) -> None:
 
 
 def matrix_to_texref(matrix: Any, texref: TextureReference, order: str) -> None:
-    """Binds ``texref`` to a new array of a matrix: see :func:`matrix_to_array` for ``order``.
+    """Binds ``texref`` to an array of a ``matrix``: see :func:`matrix_to_array` for ``order``.
 
     >>> reference = driver.TextureReference()
     >>> driver.matrix_to_texref(np.zeros((2, 3), np.float32), reference, "C")
@@ -423,7 +423,7 @@ def _copy_row(
 
 
 def memcpy_dtoa(ary: Array, index: int, src: Any, len: int) -> None:
-    """Copies ``len`` bytes of device memory ``src`` to byte ``index`` of the first row of ``ary``."""
+    """Copies ``len`` bytes of device memory ``src`` to byte ``index`` of ``ary``'s first row."""
     _copy_row(len, "device", src, 0, "array", ary, index)
 
 

@@ -9,7 +9,9 @@ Parameters
 ----------
 dtype, dtype_x, dtype_y, dtype_z : dtype. The dtypes of the arrays, or numbers, of these names.
 dtype_a, dtype_dest, dtype_src, dtype_out, in_dtype, out_dtype : dtype. Likewise.
-crit_dtype, real_dtype, conj_dtype : dtype. Likewise, of a criterion and of results.
+crit_dtype, real_dtype, conj_dtype, idx_dtype : dtype. Likewise, of criteria, results, indices.
+func, func_name : str. The name of a function in CUDA C.
+vec_count : int. How many arrays are read or written.
 
 Examples
 --------

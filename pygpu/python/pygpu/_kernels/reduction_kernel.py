@@ -1,4 +1,17 @@
-"""Reductions by a program's expressions: the source, the modules, and the launcher."""
+"""Reductions by a program's expressions, and PyCUDA's factories of some.
+
+Those of subsets take indices, which are not checked, before the arrays.
+
+Parameters
+----------
+dtype, dtype_in, dtype_a, dtype_b, dtype_subset : dtype. Those of arrays, and of indices.
+dtype_out : dtype. That of the result: None for that of the elements.
+
+Examples
+--------
+>>> get_sum_kernel(None, np.float32)(gpuarray.arange(4, dtype=np.float32))
+array(6., dtype=float32)
+"""
 
 from __future__ import annotations
 
@@ -389,7 +402,7 @@ def get_subset_dot_kernel(
 
 
 def get_minmax_neutral(what: str, dtype: Any) -> str:
-    """Returns the neutral element of ``what``, ``"min"`` or ``"max"``, in CUDA C.
+    """Returns the neutral element of ``what``, "min" or "max", in CUDA C.
 
     For floats it is ``MY_INFINITY`` or ``-MY_INFINITY``, which the kernel's preamble must define.
 
@@ -421,7 +434,7 @@ def _minmax_expression(what: str, dtype: Any) -> str:
 
 @context_dependent_memoize
 def get_minmax_kernel(what: str, dtype: Any) -> ReductionKernel:
-    """Returns a reduction of integers or floats to the ``what``: ``"min"`` or ``"max"``."""
+    """Returns a reduction of integers or floats to the ``what``: "min" or "max"."""
     expression, neutral = _minmax_expression(what, dtype), get_minmax_neutral(what, dtype)
     arguments = [_array(dtype, "in")]
     return ReductionKernel(dtype, neutral, expression, None, arguments, preamble=_INFINITY)

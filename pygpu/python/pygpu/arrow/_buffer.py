@@ -46,11 +46,12 @@ def _is_primary(number: int, handle: int) -> bool:
 class Context:
     """The use of a device, which makes device buffers; all contexts of one device are equal.
 
+    Raises ``Unsupported`` for a context other than the primary one, which ``pyarrow`` takes.
+
     Parameters
     ----------
     device_number : int. The number of the device.
-    handle : int. 0, or the driver's handle of the device's primary context, as CUDA's runtime and
-        numba use it. ``pyarrow`` takes others, for which ``Unsupported`` is raised here.
+    handle : int. 0, or the driver's handle of the primary context of CUDA's runtime and numba.
 
     Examples
     --------

@@ -93,7 +93,7 @@ class ArrayFlags:
 
 
 def get_common_dtype(obj1: Any, obj2: Any, allow_double: bool) -> np.dtype[Any]:
-    """Returns the dtype of ``obj1 + obj2``, single precision unless ``allow_double`` is True.
+    """Returns the dtype of ``obj1`` + ``obj2``, single precision unless ``allow_double`` is True.
 
     >>> get_common_dtype(np.zeros(3, np.int32), 1.5, allow_double=False)
     dtype('float32')
