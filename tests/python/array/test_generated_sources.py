@@ -51,11 +51,12 @@ class Refused(Exception):
 def sources(monkeypatch, tmp_path):
     """Returns calls that compile; their sources are written to a folder instead of compiled."""
 
-    def keep(text, name, options):
+    def keep(program):
+        text = _core.adapted_program("cuda", True, program)[0]
         (tmp_path / f"{len(list(tmp_path.iterdir()))}.cu").write_text(text)
         raise Refused
 
-    monkeypatch.setattr(_core, "compile_source", keep)
+    monkeypatch.setattr(_core, "compile_program", keep)
     monkeypatch.setattr(_core, "runs_kernels_on_host", lambda: False)
     monkeypatch.setattr("pygpu._compile.compilation.CompileError", ())
     return tmp_path

@@ -328,15 +328,15 @@ SLOW = """
     from pygpu._compile import waiting
     from pygpu.compiler import SourceModule
     waiting._PATIENCE = 0
-    compile_source = _core.compile_source
+    compile_program = _core.compile_program
     def slow(*arguments):
         for _ in range(2000):
             time.sleep(0.01)
             if told:
                 break
-        return compile_source(*arguments)
+        return compile_program(*arguments)
     told = []
-    _core.compile_source = slow
+    _core.compile_program = slow
     tell = waiting.print = lambda *a, **k: (print(*a, **k), told.append(a))
     if {quiet}:
         told.append(0)

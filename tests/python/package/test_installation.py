@@ -22,14 +22,14 @@ PACKAGES = re.findall(
 )
 README = (ROOT / "README.md").read_text()
 # What says what to install: messages of the product, README, and documents that are kept current.
+CRATES = ("src", "cuda-c/src", "hal", "backend-cuda", "backend-hip", "backend-host", "pygpu/src")
 SOURCES = [
     *(ROOT / "pygpu/python").rglob("*.py"),
-    *(path for top in ("src", "cuda-c/src", "hal", "backend-cuda", "backend-hip", "backend-host", "pygpu/src")
-      for path in (ROOT / top).rglob("*.rs")),
+    *(path for folder in CRATES for path in (ROOT / folder).rglob("*.rs")),
     *(path for path in (ROOT / "docs").rglob("*.md") if not path.name.startswith("20")),
     ROOT / "README.md",
     ROOT / "CHANGELOG.md",
-]  # fmt: skip
+]
 INSTALL = re.compile(r"pip3? install((?: +(?:'[^']+'|[\w\-.\[\]{}=<>,/*]+))+)")
 # As PyPI names them; `test_packages_exist` asks it.
 PACKAGES_OF_OTHERS = {
