@@ -199,3 +199,20 @@ def test_links_lead_somewhere():
                     re.sub(r"[^\w -]", "", head).strip().lower().replace(" ", "-") for head in heads
                 }
                 assert anchor in slugs, (file, target, anchor)
+
+
+def test_messages_of_troubleshooting_are_in_the_sources():
+    """Half of a message's words follow each other in a source; others may be values."""
+    folders = ("src", "hal", "backend-cuda", "backend-hip", "backend-host", "pygpu")
+    files = [path for name in folders for path in (ROOT / name).rglob("*.[rp][sy]")]
+    sources = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    sources = re.sub(r"\\\n\s*", "", sources)  # texts that go on in the next line
+    page = (ROOT / "docs/guides/troubleshooting.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([^|]+) \|", page, re.M)
+    assert len(rows) > 15
+    for row in rows:
+        for message in row.replace(" ... ", "").split("`")[::2]:
+            words = message.split()
+            size = (len(words) + 1) // 2
+            parts = [" ".join(words[i : i + size]) for i in range(len(words) - size + 1)]
+            assert not parts or any(part in sources for part in parts), message
