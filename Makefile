@@ -106,7 +106,7 @@ SOURCES := Cargo.toml Cargo.lock build.rs pyproject.toml README.md \
        -o -name '*.txt' -o -path 'cuda-c/include/*' \))
 
 .DELETE_ON_ERROR:
-.PHONY: demo docs wheels release test test-more test-all test-kernels prepare bench bindings check-crates lint wheel clean \
+.PHONY: demo wheels release test test-more test-all test-kernels prepare bench bindings check-crates lint wheel clean \
   double sanitize memcheck \
   test-rust test-fetched test-double test-python test-python-host test-python-hip test-python-cuda test-pycuda \
   test-packages test-pycuda-here $(addprefix test-pycuda-,host \
@@ -287,6 +287,11 @@ release:
 bindings:
 	PYTHON='$(PYTHON)' CARGO='$(CARGO)' sh backend-hip/bindings/generate.sh $(TARGET)/bindings
 
+.PHONY: docs
+# Warnings are errors, and a broken link is a warning.
+docs: $(DOCS)/.installed
+	$(DOCS)/bin/python -m sphinx -W --keep-going -q -j 2 -d $(TARGET)/docs-cache docs $(TARGET)/docs
+
 lint: $(MODULE)
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
@@ -296,10 +301,6 @@ lint: $(MODULE)
 	$(PY) -m ruff format --check
 	cd tests && $(abspath $(PY)) -m mypy.stubtest pygpu PybindGPU PyGPU \
 	  --allowlist python/stubtest-allowlist.txt
-
-# Warnings are errors, and a broken link is a warning.
-docs: $(DOCS)/.installed
-	$(DOCS)/bin/python -m sphinx -W --keep-going -q -j 2 -d $(TARGET)/docs-cache docs $(TARGET)/docs
 
 wheel: $(VENV)/.wheel
 
