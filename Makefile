@@ -73,11 +73,12 @@ OF_KERNELS   := $(addprefix tests/python/,compile kernels status_style)
 DRIVER_TESTS := $(OF_KERNELS) $(addprefix tests/python/,driver exchange) \
   $(call in_python,array,blas transfer) tests/python/package/test_modules.py
 HIP_TESTS    := $(OF_KERNELS) $(call in_python,array,blas) $(call in_python,exchange,arrow) \
-  $(call in_python,driver,after_reset captures driver lifetimes pools process rocm rows status stream_blocks)
+  $(call in_python,driver,after_reset captures driver lifetimes pools process rocm rows status stream_blocks) \
+  $(call in_python,package,gallery)
 CUDA_TESTS   := tests/python/status_style $(call in_python,array,blas) \
   $(call in_python,driver,after_reset captures driver faults lifetimes status stream_blocks) \
   $(call in_python,exchange,arrow_columns dask forged_exchange numba_plugin) \
-  $(call in_python,kernels,cubemaps texture_references textures)
+  $(call in_python,kernels,cubemaps texture_references textures) $(call in_python,package,gallery)
 
 # Functions that a ROCm runtime may lack, or may have without supporting them.
 HIDDEN  := hipMallocFromPoolAsync,hipMemPoolCreate,hipLaunchHostFunc,hipMallocManaged,$\

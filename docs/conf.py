@@ -65,8 +65,6 @@ intersphinx_mapping = {
     if reachable(f"{address}/objects.inv")
 }
 suppress_warnings = ["myst.header"]
-if not (HERE / "gallery/index.md").exists():
-    suppress_warnings.append("toc.not_readable")
 
 html_theme = "furo"
 html_title = "pygpu"
