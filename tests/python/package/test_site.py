@@ -29,7 +29,6 @@ REASON = re.compile(r"<!-- not run: (.+) -->")
 LANGUAGES = {"python", "sh", "console", "cuda", "rust", "text"}
 # Commands that are not this project's, and are not called here.
 OTHER_COMMANDS = re.compile("cargo|compute-sanitizer|export|gdb|mpiexec|pytest|python|valgrind")
-# Subcommands that the command line's own help lists once they are merged.
 
 on_host = pytest.mark.skipif(pygpu.choose_backend() != "host", reason="pages are for the host")
 
