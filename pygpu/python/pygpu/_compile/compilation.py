@@ -36,25 +36,24 @@ def compile(
     """Compiles CUDA C for the current device, by NVRTC, hipRTC or the host's C++ compiler.
 
     Raises ``CompileError`` if the source is refused; ``stderr`` is the compiler's log.
-    Raises ``Unsupported`` if the backend has no compiler, or ``nvcc`` is needed and missing, and
-    ``AssertionError`` for another ``target``.
+    Raises ``Unsupported`` without a compiler for the backend, or if ``nvcc`` is needed and missing,
+    and ``AssertionError`` for another ``target``.
 
     Parameters
     ----------
     source : str. The text.
-    nvcc : str. A path to a compiler in place of this name has that compiler run, for NVIDIA's
-        devices.
+    nvcc : str. For NVIDIA's devices, the path of a compiler that is run instead.
     options : sequence of str, optional. Options of the compiler; ``DEFAULT_NVCC_FLAGS`` by default.
-        Those for a host compiler have no effect.
+        Options for a host compiler are ignored.
     keep : bool. Writes source and result to a new folder and prints its name; with ``-G`` on the
         host, a debugger shows that source.
-    no_extern_c : bool. Whether the source is compiled as it is, not inside ``extern "C" { ... }``.
+    no_extern_c : bool. True to compile the source as it is, not inside ``extern "C" { ... }``.
     arch, code : str, optional. The architecture, ``sm_90`` for example, and the code to make for
         it, as ``nvcc`` has them; the device's by default.
-    cache_dir : str or bool, optional. Has no effect; see `PYGPU_CACHE` and `PYGPU_CACHE_DIR`.
+    cache_dir : str or bool, optional. Ignored; see `PYGPU_CACHE` and `PYGPU_CACHE_DIR`.
     include_dirs : sequence of str, optional. Folders of included files.
     target : {"cubin", "ptx", "fatbin"}. Code for the device, text for the vendor's other devices,
-        or what only ``nvcc`` makes.
+        or a fat binary, which only ``nvcc`` makes.
 
     Examples
     --------
@@ -193,8 +192,8 @@ def _virtual(arch: str) -> str:
 
 
 def _kept(source: str) -> Path:
-    """Writes a source to a new folder, where its code is kept, too."""
-    # For few programs.
+    """Writes a source to a new folder, in which the code is kept also."""
+    # Few programs need these.
     from pathlib import Path
     from tempfile import mkdtemp
 

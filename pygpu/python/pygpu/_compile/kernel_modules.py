@@ -1,4 +1,4 @@
-"""Modules of compiled kernels: what they share, and those that are linked of parts."""
+"""Modules of compiled kernels, also of kernels that are linked from several sources."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _options(options: Sequence[str] | None) -> list[str]:
 
 
 def _unit(source: str, no_extern_c: bool) -> str:
-    """What is compiled of a program."""
+    """Returns the compiled text of a program."""
     return str(source) if no_extern_c else f'extern "C" {{\n{source}\n}}'
 
 
@@ -82,13 +82,15 @@ class CudaModule:
 
     def get_texref(self, name: str) -> Any:
         """Returns the texture reference that the module declares as ``texture<...>`` under
-        ``name``. Raises ``Unsupported`` if the device has no textures.
+        ``name``. Raises ``Unsupported`` if the device does not
+        support textures.
         """
         return self.module.get_texref(name)
 
     def get_surfref(self, name: str) -> Any:
         """Returns the surface reference that the module declares as ``surface<...>`` under
-        ``name``. Raises ``Unsupported`` if the device has no surfaces.
+        ``name``. Raises ``Unsupported`` if the device does not
+        support surfaces.
         """
         return self.module.get_surfref(name)
 
@@ -97,8 +99,8 @@ class SourceModule(CudaModule):
     """A module compiled from CUDA C, ``source``, for the current device.
 
     Other arguments are as in :func:`pygpu.compiler.compile`. Raises ``CompileError`` if the source
-    is refused; ``stderr`` is the compiler's log. Raises ``Unsupported`` if the backend has no
-    compiler.
+    is refused; ``stderr`` is the compiler's log. Raises ``Unsupported`` without a compiler for the
+    backend.
 
     >>> import numpy as np
     >>> from pygpu import autoinit, compiler, driver, gpuarray
@@ -140,7 +142,7 @@ class DynamicModule(CudaModule):
     The methods return the module.
 
     Other arguments are as in :func:`pygpu.compiler.compile`. Raises ``Unsupported`` if the backend
-    has no linker.
+    does not link.
 
     Parameters
     ----------
@@ -201,8 +203,8 @@ class DynamicModule(CudaModule):
         and adds it under ``name`` in messages. Libraries (``-lcudadevrt``) are left to
         :meth:`add_stdlib`.
 
-        Raises ``CompileError`` if the source is refused, and ``Unsupported`` if the device is not
-        NVIDIA's, and has no PTX.
+        Raises ``CompileError`` if the source is refused, and ``Unsupported`` for devices other
+        than NVIDIA's, which do not take PTX.
         """
         self._open_linker()
         if (backend := _core.choose_backend()) != "cuda":
@@ -243,14 +245,14 @@ class DynamicModule(CudaModule):
 
     def add_stdlib(self, libname: str) -> DynamicModule:
         """Adds a library of the vendor's toolkit: ``libname`` is ``cudadevrt`` for kernels that
-        launch others. Raises ``OSError`` if the library is not there.
+        launch others. Raises ``OSError`` if the library is not found.
         """
         return self.add_file(
             _find_library(libname, self.cuda_libdir), driver.jit_input_type.LIBRARY
         )
 
     def link(self) -> DynamicModule:
-        """Links what was added, and loads it."""
+        """Links the added sources and code, and loads the result."""
         linker, self.linker = self._open_linker(), None
         self.module = linker.link_module()
         for text, options in self._texts:
@@ -264,8 +266,8 @@ class DynamicSourceModule(DynamicModule):
     by :class:`SourceModule`, on every backend.
 
     Other arguments are as in :func:`pygpu.compiler.compile`. Raises ``CompileError`` if the source
-    is refused, ``Unsupported`` if the source launches kernels, and the device is not NVIDIA's, or
-    there is no compiler, and ``OSError`` if the library is missing.
+    is refused, and ``OSError`` if the library is missing. Raises ``Unsupported`` without a
+    compiler, or if the source launches kernels and the device is not NVIDIA's.
 
     >>> module = compiler.DynamicSourceModule("__global__ void nothing() {}")
     >>> module.get_function("nothing")(block=(1, 1, 1))

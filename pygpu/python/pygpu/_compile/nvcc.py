@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 __all__ = ["get_nvcc_version", "preprocess_source"]
 
 
-# Options for which there is nothing in a run-time compiler: nvcc is run for them where it is there.
-# Where it is not, code for the device at hand is what programs want of those that have a value.
+# Options that run-time compilers do not have: nvcc is run for them if it is installed. Otherwise those
+# with a value are ignored, and the code is for the current device.
 _OF_NVCC_WITH_VALUE = ("-gencode", "--generate-code", "-code", "--gpu-code", "-x", "--x", "-odir")
 _OF_NVCC = (*_OF_NVCC_WITH_VALUE, "-dryrun")
 
 
 def _path(name: str) -> str | None:
     """Returns the path of a program of the system, or None."""
-    # Its module takes a while to import, with all of its archives' formats.
+    # shutil imports the modules of all archive formats.
     from shutil import which
 
     return which(name)
@@ -46,8 +46,7 @@ _versions: dict[str, str] = {}
 
 
 def get_nvcc_version(nvcc: str) -> str:
-    """Returns what the program ``nvcc``, a name or path, prints as its version. It is run once for
-    each.
+    """Returns the version that the program ``nvcc``, a name or path, prints. Each is run once.
 
     >>> import warnings
     >>> with warnings.catch_warnings():
@@ -104,7 +103,7 @@ def preprocess_source(source: str, options: Sequence[str], nvcc: str) -> str:
 
 
 def _found(nvcc: str) -> str:
-    """The path of ``nvcc``. Without one the exception is of PyCUDA's class."""
+    """Returns the path of ``nvcc``. If it is missing, the exception is of PyCUDA's class."""
     program = _path(nvcc)
     if program is None:
         raise FileNotFoundError(f"nvcc is {nvcc!r}, and there is no such program to run")
@@ -132,8 +131,8 @@ def compile(
     include_dirs: Sequence[str],
     target: str,
 ) -> bytes:
-    """Compiles CUDA C with ``nvcc``; the arguments are those of :func:`pygpu.compiler.compile`."""
-    # What few programs need, and takes a while to import.
+    """Compiles CUDA C with ``nvcc``. The arguments are as in :func:`pygpu.compiler.compile`."""
+    # Few programs need these, and they are slow to import.
     import subprocess
     import tempfile
     from pathlib import Path
@@ -149,7 +148,7 @@ def compile(
         command += ["-arch", arch or Context.get_device().architecture()]
     if code is not None:
         command += ["-code", code]
-    # The own headers of C would hide those of the host's compiler.
+    # This package's headers of C would hide the headers of the host's compiler.
     command += [f"-I{folder}" for folder in include_dirs]
     with tempfile.TemporaryDirectory() as folder:
         for header in ("pycuda-complex.hpp", "pycuda-helpers.hpp"):
