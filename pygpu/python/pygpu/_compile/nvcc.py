@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["get_nvcc_version", "preprocess_source"]
 
 
-# Options that run-time compilers do not have: nvcc is run for them if it is installed. Otherwise those
-# with a value are ignored, and the code is for the current device.
+# Options that run-time compilers do not have. nvcc is run for them if it is installed. Otherwise
+# those with a value are ignored, and the code is for the current device.
 _OF_NVCC_WITH_VALUE = ("-gencode", "--generate-code", "-code", "--gpu-code", "-x", "--x", "-odir")
 _OF_NVCC = (*_OF_NVCC_WITH_VALUE, "-dryrun")
 
