@@ -33,6 +33,18 @@ class DeviceArray(Keeper, _core.BufferExporter):
     No device memory is allocated before :meth:`allocate`, except where its address is passed.
     Copies wait until they are done.
 
+    >>> from PybindGPU import backend
+    >>> x = np.arange(6).reshape(2, 3)
+    >>> array = backend.DeviceArray_int64(x)
+    >>> array.allocate(), array.to_device(), array.set_val(0, 7), array.to_host()
+    (<CudaError: 'code=0'>, <CudaError: 'code=0'>, <CudaError: 'code=0'>, <CudaError: 'code=0'>)
+    >>> x[0, 0], array.size(), array.nbytes(), array.shape(), array.strides()
+    (np.int64(7), 6, 48, [2, 3], [24, 8])
+    >>> array.set(np.ones(6, np.int64)), array.allocated(), array.last_status()
+    (<CudaError: 'code=0'>, True, <CudaError: 'code=0'>)
+    >>> array.host_data().is_safe(), array.device_data().is_safe()
+    (True, False)
+
     Parameters
     ----------
     *args : int, sequence of int, pointer or buffer. A number of elements or a shape; before a shape
@@ -46,20 +58,6 @@ class DeviceArray(Keeper, _core.BufferExporter):
     class's elements, if there are enough. Addresses are the caller's responsibility: memory must
     stay in place as long as the array. Failures leave a status in :meth:`last_status`: an address
     that is zero, not aligned or not mapped, and unknown device memory.
-
-    Examples
-    --------
-    >>> from PybindGPU import backend
-    >>> x = np.arange(6).reshape(2, 3)
-    >>> array = backend.DeviceArray_int64(x)
-    >>> array.allocate(), array.to_device(), array.set_val(0, 7), array.to_host()
-    (<CudaError: 'code=0'>, <CudaError: 'code=0'>, <CudaError: 'code=0'>, <CudaError: 'code=0'>)
-    >>> x[0, 0], array.size(), array.nbytes(), array.shape(), array.strides()
-    (np.int64(7), 6, 48, [2, 3], [24, 8])
-    >>> array.set(np.ones(6, np.int64)), array.allocated(), array.last_status()
-    (<CudaError: 'code=0'>, True, <CudaError: 'code=0'>)
-    >>> array.host_data().is_safe(), array.device_data().is_safe()
-    (True, False)
     """
 
     dtype: np.dtype[Any]

@@ -82,19 +82,17 @@ class Allocator:
 
     Raises ``UnsupportedDataType`` for another dtype than the ten, or another kind of ``data``.
 
-    Parameters
-    ----------
-    data : GPUArray, PagelockedAllocator, or an array of another library. The owner of the memory,
-        kept alive; other libraries' arrays have ``__cuda_array_interface__``, and no gaps.
-    host_data : numpy.ndarray, optional. The host memory of arrays; new memory by default.
-
-    Examples
-    --------
     >>> memory = Allocator(to_gpu(np.arange(3)))
     >>> memory.ptr() != 0, memory.host_ptr() != 0
     (True, True)
     >>> GPUArray(allocator=memory).get()
     array([0, 1, 2])
+
+    Parameters
+    ----------
+    data : GPUArray, PagelockedAllocator, or an array of another library. The owner of the memory,
+        kept alive; other libraries' arrays have ``__cuda_array_interface__``, and no gaps.
+    host_data : numpy.ndarray, optional. The host memory of arrays; new memory by default.
     """
 
     def __init__(self, data: Any, host_data: np.ndarray | None = None) -> None:
@@ -156,17 +154,6 @@ class GPUArray:
     ``UnsupportedDataType`` for elements of another type than the ten, or data that are neither an
     array nor a shape, and ``RuntimeError`` for other arguments with an allocator.
 
-    Parameters
-    ----------
-    *args : numpy.ndarray, list or tuple. Data, or a shape, which may also be ``shape=``.
-    **kwargs : object. ``dtype``, the type of the elements with a shape; ``order``, "C" or "F", the
-        memory order with a shape; ``copy``, True for a copy of the array as the host side (arrays
-        with gaps are always copied); ``allocator``, an :class:`Allocator`, a
-        :class:`PagelockedAllocator` or an array of another library, alone, whose device memory is
-        used.
-
-    Examples
-    --------
     >>> array = GPUArray(np.arange(3))
     >>> bool(array.to_device()), bool(array.set_val(0, 7)), bool(array.to_host())
     (True, True, True)
@@ -176,6 +163,15 @@ class GPUArray:
     (True, array([1, 1, 1]))
     >>> array.allocate()  # the constructor has done so
     <CudaError: 'code=1'>
+
+    Parameters
+    ----------
+    *args : numpy.ndarray, list or tuple. Data, or a shape, which may also be ``shape=``.
+    **kwargs : object. ``dtype``, the type of the elements with a shape; ``order``, "C" or "F", the
+        memory order with a shape; ``copy``, True for a copy of the array as the host side (arrays
+        with gaps are always copied); ``allocator``, an :class:`Allocator`, a
+        :class:`PagelockedAllocator` or an array of another library, alone, whose device memory is
+        used.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

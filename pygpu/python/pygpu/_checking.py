@@ -21,6 +21,14 @@ def checking(*kinds: str) -> Iterator[None]:
     and where the program allocated it, at the launch or at its stream's synchronization. Raises
     ``Unsupported`` on a GPU's backend.
 
+    >>> import pygpu
+    >>> from pygpu.compiler import SourceModule
+    >>> module = SourceModule("__global__ void next(int *a) { a[threadIdx.x + 1] = 0; }")
+    >>> if pygpu.choose_backend() == "host":
+    ...     with pygpu.checking():
+    ...         a = gpuarray.zeros(4, np.int32)
+    ...         module.get_function("next")(a, block=(3, 1, 1))
+
     Parameters
     ----------
     *kinds : {"bounds", "uninitialised", "races", "barriers", "arithmetic", "first"}. The faults to
@@ -34,16 +42,6 @@ def checking(*kinds: str) -> Iterator[None]:
     -----
     ``PYGPU_CHECK=1`` checks a whole program, and ``PYGPU_CHECK=bounds,races`` for these kinds. The
     setting is the process's. PyCUDA does not have it.
-
-    Examples
-    --------
-    >>> import pygpu
-    >>> from pygpu.compiler import SourceModule
-    >>> module = SourceModule("__global__ void next(int *a) { a[threadIdx.x + 1] = 0; }")
-    >>> if pygpu.choose_backend() == "host":
-    ...     with pygpu.checking():
-    ...         a = gpuarray.zeros(4, np.int32)
-    ...         module.get_function("next")(a, block=(3, 1, 1))
     """
     begun = Checking(",".join(kinds) or "all")
     try:

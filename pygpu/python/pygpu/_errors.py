@@ -12,19 +12,17 @@ import numpy as np
 class Error(Exception):
     """Any failure of the device or its driver: the base of PyCUDA's exceptions.
 
-    Attributes
-    ----------
-    status : int. The driver's number for the failure; 999 if no driver was asked.
-    call : str. The call that failed; empty if no driver was asked.
-    detail : str. The reason, in a sentence.
-
-    Examples
-    --------
     >>> try:
     ...     driver.mem_alloc(0)
     ... except driver.Error as error:
     ...     print(error.call, error.status, error.detail)
     mem_alloc 1 bytes is 0; allowed are 1 to 9223372036854775807
+
+    Attributes
+    ----------
+    status : int. The driver's number for the failure; 999 if no driver was asked.
+    call : str. The call that failed; empty if no driver was asked.
+    detail : str. The reason, in a sentence.
     """
 
     status: int = 999
@@ -101,19 +99,17 @@ class DeviceLostInLaunch(DeviceLost, LaunchError):
 class CompileError(Error):
     """The compiler refused a kernel's source. The parameters are also attributes.
 
-    Parameters
-    ----------
-    msg : str. The failure.
-    command_line : sequence of str, optional. The compiler's options.
-    stdout, stderr : str, optional. The compiler's output; a run-time compiler's log is ``stderr``.
-
-    Examples
-    --------
     >>> try:
     ...     compiler.compile("__global__ void f() { x; }")
     ... except driver.CompileError as error:
     ...     "x" in error.stderr
     True
+
+    Parameters
+    ----------
+    msg : str. The failure.
+    command_line : sequence of str, optional. The compiler's options.
+    stdout, stderr : str, optional. The compiler's output; a run-time compiler's log is ``stderr``.
     """
 
     def __init__(

@@ -23,6 +23,9 @@ _CODE = re.compile(r"(\d*)([a-zA-Z?])")
 class Struct:
     """A format, for packing and unpacking.
 
+    >>> Struct("bD").size, Struct("F").unpack(Struct("F").pack(1 + 2j))
+    (24, ((1+2j),))
+
     Parameters
     ----------
     format : str or bytes. Format codes.
@@ -31,11 +34,6 @@ class Struct:
     ----------
     format : str. The codes.
     size : int. Bytes of the packed values.
-
-    Examples
-    --------
-    >>> Struct("bD").size, Struct("F").unpack(Struct("F").pack(1 + 2j))
-    (24, ((1+2j),))
     """
 
     def __init__(self, format: str | bytes) -> None:

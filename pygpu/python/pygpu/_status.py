@@ -11,13 +11,6 @@ class Status:
 
     A status is true for a success. PyCUDA does not have the class.
 
-    Parameters
-    ----------
-    code : int. The number, which may be unknown.
-    api : {"cuda", "hip", "host", "nvrtc", "hiprtc"}, optional. The API; the backend's by default.
-
-    Examples
-    --------
     >>> status = Status(2, "cuda")
     >>> status
     <Status: 'CUDA_ERROR_OUT_OF_MEMORY (2)'>
@@ -25,6 +18,11 @@ class Status:
     ('CUDA_ERROR_OUT_OF_MEMORY', 2, False, True)
     >>> bool(Status(0, "hip"))
     True
+
+    Parameters
+    ----------
+    code : int. The number, which may be unknown.
+    api : {"cuda", "hip", "host", "nvrtc", "hiprtc"}, optional. The API; the backend's by default.
     """
 
     __slots__ = ("_api", "_code", "_reason")

@@ -127,18 +127,16 @@ def generate_scramble_constants64(count: int) -> GPUArray:
 class XORWOWRandomNumberGenerator(PseudoRandomNumberGenerator):
     """G. Marsaglia's XORWOW: a period of 2**192 - 2**32, sequences 2**67 draws apart.
 
+    >>> generator = XORWOWRandomNumberGenerator(seed_getter_uniform)
+    >>> generator.gen_normal((2, 3), "float32").shape
+    (2, 3)
+
     Parameters
     ----------
     seed_getter : callable, optional. Takes a number and returns a GPUArray of as many int32 seeds,
         which are random by default.
     offset : int, optional. The number of draws that each state is ahead.
     seed : int, optional. The seed of all states, in place of a ``seed_getter``; not in PyCUDA.
-
-    Examples
-    --------
-    >>> generator = XORWOWRandomNumberGenerator(seed_getter_uniform)
-    >>> generator.gen_normal((2, 3), "float32").shape
-    (2, 3)
     """
 
     _kind = "Xorwow"

@@ -188,14 +188,6 @@ class LeftOnHost(np.lib.mixins.NDArrayOperatorsMixin):
     Any use raises ``MemoryError``, so that the task fails; raised while the message is read,
     ``distributed`` would wait for ever. It is sent on as the array or column.
 
-    Parameters
-    ----------
-    kind : type. ``GPUArray``, ``DeviceColumn`` or ``DeviceRecordBatch``.
-    header, frames : dict, list of buffer. The results of its serialiser.
-    error : MemoryError. The reason.
-
-    Examples
-    --------
     >>> from distributed.protocol import serialize
     >>> header, frames = serialize(gpuarray.arange(3))
     >>> left = LeftOnHost(gpuarray.GPUArray, header["sub-header"], frames, MemoryError("no room"))
@@ -205,6 +197,12 @@ class LeftOnHost(np.lib.mixins.NDArrayOperatorsMixin):
     pygpu._errors.MemoryError: a GPUArray of 24 bytes was left in host memory when it was ...
     >>> left.restore()
     array([0, 1, 2])
+
+    Parameters
+    ----------
+    kind : type. ``GPUArray``, ``DeviceColumn`` or ``DeviceRecordBatch``.
+    header, frames : dict, list of buffer. The results of its serialiser.
+    error : MemoryError. The reason.
     """
 
     def __init__(self, kind: type, header: Header, frames: list[Any], error: Exception) -> None:

@@ -194,19 +194,17 @@ def open(
     exporting process the array is in the exported memory. Raises ``InvalidArgument`` if the backend
     or a device of the descriptor is not available here.
 
+    >>> a = share(gpuarray.arange(6, dtype="i4"))
+    >>> with a[::2].ipc_handle() as descriptor, open(descriptor) as b:
+    ...     b
+    array([0, 2, 4], dtype=int32)
+
     Parameters
     ----------
     descriptor : Descriptor, dict, str or bytes. The descriptor, its parts
         (:meth:`Descriptor.to_dict`), or their JSON; see also :meth:`Descriptor.from_node` and
         :func:`loads`.
     device : int, optional. The device for the array; a copy if it is not the descriptor's.
-
-    Examples
-    --------
-    >>> a = share(gpuarray.arange(6, dtype="i4"))
-    >>> with a[::2].ipc_handle() as descriptor, open(descriptor) as b:
-    ...     b
-    array([0, 2, 4], dtype=int32)
     """
     source: Descriptor = in_any_form(Descriptor, "descriptor", descriptor)
     own = _core.choose_backend()

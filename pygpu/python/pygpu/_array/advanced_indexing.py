@@ -431,6 +431,12 @@ def multi_take_put(
 
     Returns the list of outputs. The other elements of a new output are undefined.
 
+    >>> out = gpuarray.zeros(3, int)
+    >>> two = gpuarray.arange(2)
+    >>> _ = gpuarray.multi_take_put([gpuarray.arange(5)], two, two + 3, out=[out])
+    >>> out.get()
+    array([3, 4, 0])
+
     Parameters
     ----------
     arrays : sequence of GPUArray. The arrays to copy from.
@@ -439,14 +445,6 @@ def multi_take_put(
     out : sequence of GPUArray, optional. The outputs, of the dtypes of the arrays.
     stream : Stream, optional. The stream of the work.
     src_offsets : sequence of int, optional. A number for each array, added to its source indices.
-
-    Examples
-    --------
-    >>> out = gpuarray.zeros(3, int)
-    >>> two = gpuarray.arange(2)
-    >>> _ = gpuarray.multi_take_put([gpuarray.arange(5)], two, two + 3, out=[out])
-    >>> out.get()
-    array([3, 4, 0])
     """
     arrays = gpu_arrays("arrays", arrays)
     _check_index_vectors(dest_indices, src_indices)

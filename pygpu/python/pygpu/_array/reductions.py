@@ -174,6 +174,12 @@ def sum(
 ) -> GPUArray:
     """Returns the sum of the elements, along axes or of all.
 
+    >>> a = gpuarray.arange(6, dtype=np.int32).reshape(2, 3)
+    >>> gpuarray.sum(a).get()
+    array(15, dtype=int32)
+    >>> gpuarray.sum(a, axis=1, where=a > 1).get()
+    array([ 2, 12])
+
     Parameters
     ----------
     a : GPUArray. The elements.
@@ -184,14 +190,6 @@ def sum(
         allocator.
     axis, out, keepdims, initial, where : optional. As in :func:`numpy.sum`; ``where`` is a
         GPUArray, a list or a bool.
-
-    Examples
-    --------
-    >>> a = gpuarray.arange(6, dtype=np.int32).reshape(2, 3)
-    >>> gpuarray.sum(a).get()
-    array(15, dtype=int32)
-    >>> gpuarray.sum(a, axis=1, where=a > 1).get()
-    array([ 2, 12])
     """
     if dtype is axis is None and not keepdims and initial is where is UNSET:
         return gpu_array("a", a).sum(a.dtype, stream, allocator, out=out)

@@ -57,6 +57,7 @@ def compile(
 
     Examples
     --------
+    >>> from pygpu import compiler
     >>> code = compiler.compile("__global__ void nothing() {}")
     >>> driver.module_from_buffer(code).get_function("nothing")(block=(1, 1, 1))
     """
@@ -147,6 +148,7 @@ def compile_plain(
 
     Examples
     --------
+    >>> from pygpu import compiler
     >>> source = 'extern "C" __global__ void nothing() {}'
     >>> code = compiler.compile_plain(source, [], keep=False, nvcc="nvcc", cache_dir=None)
     """

@@ -51,6 +51,7 @@ class CudaModule:
 
     Examples
     --------
+    >>> from pygpu import compiler
     >>> module = compiler.SourceModule("__global__ void nothing() {}")
     >>> isinstance(module, compiler.CudaModule)
     True
@@ -155,6 +156,7 @@ class DynamicModule(CudaModule):
 
     Examples
     --------
+    >>> from pygpu import compiler
     >>> module = compiler.DynamicModule()
     >>> _ = module.add_source("__global__ void first() {}", name="first.ptx")
     >>> _ = module.add_source("__global__ void second() {}", name="second.ptx")
@@ -269,6 +271,7 @@ class DynamicSourceModule(DynamicModule):
     is refused, and ``OSError`` if the library is missing. Raises ``Unsupported`` without a
     compiler, or if the source launches kernels and the device is not NVIDIA's.
 
+    >>> from pygpu import compiler
     >>> module = compiler.DynamicSourceModule("__global__ void nothing() {}")
     >>> module.get_function("nothing")(block=(1, 1, 1))
     """

@@ -49,6 +49,7 @@ def get_nvcc_version(nvcc: str) -> str:
     """Returns the version that the program ``nvcc``, a name or path, prints. Each is run once.
 
     >>> import warnings
+    >>> from pygpu import compiler
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")
     ...     "nvcc" in compiler.get_nvcc_version("nvcc")
@@ -73,6 +74,7 @@ def preprocess_source(source: str, options: Sequence[str], nvcc: str) -> str:
     Raises ``OSError`` if there is no such program, and ``CompileError`` if it refuses the source,
     or returns less than half of it.
 
+    >>> from pygpu import compiler
     >>> try:
     ...     text = compiler.preprocess_source("int n = N;", ["-DN=3"], "nvcc")
     ... except OSError:

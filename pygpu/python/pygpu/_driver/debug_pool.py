@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 class DebugMemoryPool(DeviceMemoryPool):
     """A pool of device memory that reports the place of each allocation, and those in use.
 
+    >>> import io
+    >>> report = io.StringIO()
+    >>> pool = DebugMemoryPool(interactive=False, logfile=report)
+    >>> block = pool.allocate(1000)
+    >>> "Allocation of size 1000" in report.getvalue()
+    True
+
     Parameters
     ----------
     interactive : bool. If True, the pool asks on the terminal for a name of each new place, and
@@ -30,15 +37,6 @@ class DebugMemoryPool(DeviceMemoryPool):
     ----------
     blocks : mapping. Size and place of each allocation in use.
     last_free : int. Free bytes of device memory at the latest allocation.
-
-    Examples
-    --------
-    >>> import io
-    >>> report = io.StringIO()
-    >>> pool = DebugMemoryPool(interactive=False, logfile=report)
-    >>> block = pool.allocate(1000)
-    >>> "Allocation of size 1000" in report.getvalue()
-    True
     """
 
     def __new__(cls, interactive: bool = True, logfile: TextIO | None = None) -> Self:

@@ -25,10 +25,10 @@ class _Listed(EnumMeta):
     def __init__(cls, name: str, bases: Any, members: Any, **kwargs: Any) -> None:
         super().__init__(name, bases, members, **kwargs)
         text = cls.__doc__ or ""
-        if cls.__members__ and "Examples" not in text:
+        if cls.__members__ and ">>> " not in text:
             first: Any = next(iter(cls.__members__.values()))
-            lines = "Examples", "--------", f">>> driver.{name}({int(first)})", repr(first)
-            cls.__doc__ = f"{text.rstrip()}\n\n    " + "\n    ".join(lines)
+            shown = f">>> driver.{name}({int(first)})\n    {first!r}"
+            cls.__doc__ = f"{text.rstrip()}\n\n    {shown}"
 
     def __call__(cls, value: Any = 0, *args: Any, **kwargs: Any) -> Any:
         return super().__call__(value, *args, **kwargs)
@@ -105,112 +105,47 @@ class device_attribute(IntEnum):
     1024
     """
 
-    MAX_THREADS_PER_BLOCK = 1
-    MAX_BLOCK_DIM_X = 2
-    MAX_BLOCK_DIM_Y = 3
-    MAX_BLOCK_DIM_Z = 4
-    MAX_GRID_DIM_X = 5
-    MAX_GRID_DIM_Y = 6
-    MAX_GRID_DIM_Z = 7
-    MAX_SHARED_MEMORY_PER_BLOCK = 8
-    SHARED_MEMORY_PER_BLOCK = 8
-    TOTAL_CONSTANT_MEMORY = 9
-    WARP_SIZE = 10
-    MAX_PITCH = 11
-    MAX_REGISTERS_PER_BLOCK = 12
-    REGISTERS_PER_BLOCK = 12
-    CLOCK_RATE = 13
-    TEXTURE_ALIGNMENT = 14
-    GPU_OVERLAP = 15
-    MULTIPROCESSOR_COUNT = 16
-    KERNEL_EXEC_TIMEOUT = 17
-    INTEGRATED = 18
-    CAN_MAP_HOST_MEMORY = 19
-    COMPUTE_MODE = 20
-    MAXIMUM_TEXTURE1D_WIDTH = 21
-    MAXIMUM_TEXTURE2D_WIDTH = 22
-    MAXIMUM_TEXTURE2D_HEIGHT = 23
-    MAXIMUM_TEXTURE3D_WIDTH = 24
-    MAXIMUM_TEXTURE3D_HEIGHT = 25
-    MAXIMUM_TEXTURE3D_DEPTH = 26
-    MAXIMUM_TEXTURE2D_LAYERED_WIDTH = 27
-    MAXIMUM_TEXTURE2D_ARRAY_WIDTH = 27
-    MAXIMUM_TEXTURE2D_LAYERED_HEIGHT = 28
-    MAXIMUM_TEXTURE2D_ARRAY_HEIGHT = 28
-    MAXIMUM_TEXTURE2D_LAYERED_LAYERS = 29
-    MAXIMUM_TEXTURE2D_ARRAY_NUMSLICES = 29
-    SURFACE_ALIGNMENT = 30
-    CONCURRENT_KERNELS = 31
-    ECC_ENABLED = 32
-    PCI_BUS_ID = 33
-    PCI_DEVICE_ID = 34
-    TCC_DRIVER = 35
-    MEMORY_CLOCK_RATE = 36
-    GLOBAL_MEMORY_BUS_WIDTH = 37
-    L2_CACHE_SIZE = 38
-    MAX_THREADS_PER_MULTIPROCESSOR = 39
-    ASYNC_ENGINE_COUNT = 40
-    UNIFIED_ADDRESSING = 41
-    MAXIMUM_TEXTURE1D_LAYERED_WIDTH = 42
-    MAXIMUM_TEXTURE1D_LAYERED_LAYERS = 43
-    MAXIMUM_TEXTURE2D_GATHER_WIDTH = 45
-    MAXIMUM_TEXTURE2D_GATHER_HEIGHT = 46
-    MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE = 47
-    MAXIMUM_TEXTURE3D_HEIGHT_ALTERNATE = 48
-    MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE = 49
-    PCI_DOMAIN_ID = 50
-    TEXTURE_PITCH_ALIGNMENT = 51
-    MAXIMUM_TEXTURECUBEMAP_WIDTH = 52
-    MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH = 53
-    MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS = 54
-    MAXIMUM_SURFACE1D_WIDTH = 55
-    MAXIMUM_SURFACE2D_WIDTH = 56
-    MAXIMUM_SURFACE2D_HEIGHT = 57
-    MAXIMUM_SURFACE3D_WIDTH = 58
-    MAXIMUM_SURFACE3D_HEIGHT = 59
-    MAXIMUM_SURFACE3D_DEPTH = 60
-    MAXIMUM_SURFACE1D_LAYERED_WIDTH = 61
-    MAXIMUM_SURFACE1D_LAYERED_LAYERS = 62
-    MAXIMUM_SURFACE2D_LAYERED_WIDTH = 63
-    MAXIMUM_SURFACE2D_LAYERED_HEIGHT = 64
-    MAXIMUM_SURFACE2D_LAYERED_LAYERS = 65
-    MAXIMUM_SURFACECUBEMAP_WIDTH = 66
-    MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH = 67
-    MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS = 68
-    MAXIMUM_TEXTURE1D_LINEAR_WIDTH = 69
-    MAXIMUM_TEXTURE2D_LINEAR_WIDTH = 70
-    MAXIMUM_TEXTURE2D_LINEAR_HEIGHT = 71
-    MAXIMUM_TEXTURE2D_LINEAR_PITCH = 72
-    MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH = 73
-    MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT = 74
-    COMPUTE_CAPABILITY_MAJOR = 75
-    COMPUTE_CAPABILITY_MINOR = 76
-    MAXIMUM_TEXTURE1D_MIPMAPPED_WIDTH = 77
-    STREAM_PRIORITIES_SUPPORTED = 78
-    GLOBAL_L1_CACHE_SUPPORTED = 79
-    LOCAL_L1_CACHE_SUPPORTED = 80
-    MAX_SHARED_MEMORY_PER_MULTIPROCESSOR = 81
-    MAX_REGISTERS_PER_MULTIPROCESSOR = 82
-    MANAGED_MEMORY = 83
-    MULTI_GPU_BOARD = 84
-    MULTI_GPU_BOARD_GROUP_ID = 85
-    HOST_NATIVE_ATOMIC_SUPPORTED = 86
-    SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO = 87
-    PAGEABLE_MEMORY_ACCESS = 88
-    CONCURRENT_MANAGED_ACCESS = 89
-    COMPUTE_PREEMPTION_SUPPORTED = 90
-    CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM = 91
-    MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
-    PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES = 100
-    DIRECT_MANAGED_MEM_ACCESS_FROM_HOST = 101
-    HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED = 103
-    HANDLE_TYPE_WIN32_HANDLE_SUPPORTED = 104
-    HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED = 105
-    MAX_BLOCKS_PER_MULTIPROCESSOR = 106
-    GENERIC_COMPRESSION_SUPPORTED = 107
-    MAX_PERSISTING_L2_CACHE_SIZE = 108
-    RESERVED_SHARED_MEMORY_PER_BLOCK = 111
-    READ_ONLY_HOST_REGISTER_SUPPORTED = 113
+    MAX_THREADS_PER_BLOCK, MAX_BLOCK_DIM_X, MAX_BLOCK_DIM_Y, MAX_BLOCK_DIM_Z = 1, 2, 3, 4
+    MAX_GRID_DIM_X, MAX_GRID_DIM_Y, MAX_GRID_DIM_Z, MAX_SHARED_MEMORY_PER_BLOCK = 5, 6, 7, 8
+    SHARED_MEMORY_PER_BLOCK, TOTAL_CONSTANT_MEMORY, WARP_SIZE, MAX_PITCH = 8, 9, 10, 11
+    MAX_REGISTERS_PER_BLOCK, REGISTERS_PER_BLOCK, CLOCK_RATE, TEXTURE_ALIGNMENT = 12, 12, 13, 14
+    GPU_OVERLAP, MULTIPROCESSOR_COUNT, KERNEL_EXEC_TIMEOUT, INTEGRATED = 15, 16, 17, 18
+    CAN_MAP_HOST_MEMORY, COMPUTE_MODE, MAXIMUM_TEXTURE1D_WIDTH = 19, 20, 21
+    MAXIMUM_TEXTURE2D_WIDTH, MAXIMUM_TEXTURE2D_HEIGHT, MAXIMUM_TEXTURE3D_WIDTH = 22, 23, 24
+    MAXIMUM_TEXTURE3D_HEIGHT, MAXIMUM_TEXTURE3D_DEPTH, MAXIMUM_TEXTURE2D_LAYERED_WIDTH = 25, 26, 27
+    MAXIMUM_TEXTURE2D_ARRAY_WIDTH, MAXIMUM_TEXTURE2D_LAYERED_HEIGHT = 27, 28
+    MAXIMUM_TEXTURE2D_ARRAY_HEIGHT, MAXIMUM_TEXTURE2D_LAYERED_LAYERS = 28, 29
+    MAXIMUM_TEXTURE2D_ARRAY_NUMSLICES, SURFACE_ALIGNMENT, CONCURRENT_KERNELS = 29, 30, 31
+    ECC_ENABLED, PCI_BUS_ID, PCI_DEVICE_ID, TCC_DRIVER, MEMORY_CLOCK_RATE = 32, 33, 34, 35, 36
+    GLOBAL_MEMORY_BUS_WIDTH, L2_CACHE_SIZE, MAX_THREADS_PER_MULTIPROCESSOR = 37, 38, 39
+    ASYNC_ENGINE_COUNT, UNIFIED_ADDRESSING, MAXIMUM_TEXTURE1D_LAYERED_WIDTH = 40, 41, 42
+    MAXIMUM_TEXTURE1D_LAYERED_LAYERS, MAXIMUM_TEXTURE2D_GATHER_WIDTH = 43, 45
+    MAXIMUM_TEXTURE2D_GATHER_HEIGHT, MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE = 46, 47
+    MAXIMUM_TEXTURE3D_HEIGHT_ALTERNATE, MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE = 48, 49
+    PCI_DOMAIN_ID, TEXTURE_PITCH_ALIGNMENT, MAXIMUM_TEXTURECUBEMAP_WIDTH = 50, 51, 52
+    MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH, MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS = 53, 54
+    MAXIMUM_SURFACE1D_WIDTH, MAXIMUM_SURFACE2D_WIDTH, MAXIMUM_SURFACE2D_HEIGHT = 55, 56, 57
+    MAXIMUM_SURFACE3D_WIDTH, MAXIMUM_SURFACE3D_HEIGHT, MAXIMUM_SURFACE3D_DEPTH = 58, 59, 60
+    MAXIMUM_SURFACE1D_LAYERED_WIDTH, MAXIMUM_SURFACE1D_LAYERED_LAYERS = 61, 62
+    MAXIMUM_SURFACE2D_LAYERED_WIDTH, MAXIMUM_SURFACE2D_LAYERED_HEIGHT = 63, 64
+    MAXIMUM_SURFACE2D_LAYERED_LAYERS, MAXIMUM_SURFACECUBEMAP_WIDTH = 65, 66
+    MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH, MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS = 67, 68
+    MAXIMUM_TEXTURE1D_LINEAR_WIDTH, MAXIMUM_TEXTURE2D_LINEAR_WIDTH = 69, 70
+    MAXIMUM_TEXTURE2D_LINEAR_HEIGHT, MAXIMUM_TEXTURE2D_LINEAR_PITCH = 71, 72
+    MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH, MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT = 73, 74
+    COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR = 75, 76
+    MAXIMUM_TEXTURE1D_MIPMAPPED_WIDTH, STREAM_PRIORITIES_SUPPORTED = 77, 78
+    GLOBAL_L1_CACHE_SUPPORTED, LOCAL_L1_CACHE_SUPPORTED = 79, 80
+    MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, MAX_REGISTERS_PER_MULTIPROCESSOR = 81, 82
+    MANAGED_MEMORY, MULTI_GPU_BOARD, MULTI_GPU_BOARD_GROUP_ID = 83, 84, 85
+    HOST_NATIVE_ATOMIC_SUPPORTED, SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO = 86, 87
+    PAGEABLE_MEMORY_ACCESS, CONCURRENT_MANAGED_ACCESS, COMPUTE_PREEMPTION_SUPPORTED = 88, 89, 90
+    CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 91, 97
+    PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, DIRECT_MANAGED_MEM_ACCESS_FROM_HOST = 100, 101
+    HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, HANDLE_TYPE_WIN32_HANDLE_SUPPORTED = 103, 104
+    HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED, MAX_BLOCKS_PER_MULTIPROCESSOR = 105, 106
+    GENERIC_COMPRESSION_SUPPORTED, MAX_PERSISTING_L2_CACHE_SIZE = 107, 108
+    RESERVED_SHARED_MEMORY_PER_BLOCK, READ_ONLY_HOST_REGISTER_SUPPORTED = 111, 113
     MEMORY_POOLS_SUPPORTED = 115
 
 
@@ -221,26 +156,15 @@ class function_attribute(IntEnum):
     ``PREFERRED_SHARED_MEMORY_CARVEOUT`` a percentage. ``MAX`` is their number, not a property.
     """
 
-    MAX_THREADS_PER_BLOCK = 0
-    SHARED_SIZE_BYTES = 1
-    CONST_SIZE_BYTES = 2
-    LOCAL_SIZE_BYTES = 3
-    NUM_REGS = 4
-    PTX_VERSION = 5
-    BINARY_VERSION = 6
-    CACHE_MODE_CA = 7
-    MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
-    PREFERRED_SHARED_MEMORY_CARVEOUT = 9
-    MAX = 10
+    MAX_THREADS_PER_BLOCK, SHARED_SIZE_BYTES, CONST_SIZE_BYTES, LOCAL_SIZE_BYTES = 0, 1, 2, 3
+    NUM_REGS, PTX_VERSION, BINARY_VERSION, CACHE_MODE_CA = 4, 5, 6, 7
+    MAX_DYNAMIC_SHARED_SIZE_BYTES, PREFERRED_SHARED_MEMORY_CARVEOUT, MAX = 8, 9, 10
 
 
 class pointer_attribute(IntEnum):
     """Numbered properties of an address. As in PyCUDA, no function takes them."""
 
-    CONTEXT = 1
-    MEMORY_TYPE = 2
-    DEVICE_POINTER = 3
-    HOST_POINTER = 4
+    CONTEXT, MEMORY_TYPE, DEVICE_POINTER, HOST_POINTER = 1, 2, 3, 4
 
 
 class compute_mode(IntEnum):
@@ -249,10 +173,7 @@ class compute_mode(IntEnum):
     ``EXCLUSIVE`` means one thread (old drivers), ``EXCLUSIVE_PROCESS`` one process.
     """
 
-    DEFAULT = 0
-    EXCLUSIVE = 1
-    PROHIBITED = 2
-    EXCLUSIVE_PROCESS = 3
+    DEFAULT, EXCLUSIVE, PROHIBITED, EXCLUSIVE_PROCESS = 0, 1, 2, 3
 
 
 class limit(IntEnum):
@@ -262,42 +183,27 @@ class limit(IntEnum):
     others are for kernels that launch kernels: the depth at which they wait, and pending launches.
     """
 
-    STACK_SIZE = 0
-    PRINTF_FIFO_SIZE = 1
-    MALLOC_HEAP_SIZE = 2
-    DEV_RUNTIME_SYNC_DEPTH = 3
+    STACK_SIZE, PRINTF_FIFO_SIZE, MALLOC_HEAP_SIZE, DEV_RUNTIME_SYNC_DEPTH = 0, 1, 2, 3
     DEV_RUNTIME_PENDING_LAUNCH_COUNT = 4
 
 
 class func_cache(IntEnum):
     """The division of on-chip memory into shared memory and cache, for ``set_cache_config``."""
 
-    PREFER_NONE = 0
-    PREFER_SHARED = 1
-    PREFER_L1 = 2
-    PREFER_EQUAL = 3
+    PREFER_NONE, PREFER_SHARED, PREFER_L1, PREFER_EQUAL = 0, 1, 2, 3
 
 
 class shared_config(IntEnum):
     """The width of the banks of shared memory, which no device of a current driver can change."""
 
-    DEFAULT_BANK_SIZE = 0
-    FOUR_BYTE_BANK_SIZE = 1
-    EIGHT_BYTE_BANK_SIZE = 2
+    DEFAULT_BANK_SIZE, FOUR_BYTE_BANK_SIZE, EIGHT_BYTE_BANK_SIZE = 0, 1, 2
 
 
 class ctx_flags(IntFlag):
     """Flags of ``Device.make_context``, without effect: all contexts are primary contexts."""
 
-    SCHED_AUTO = 0
-    SCHED_SPIN = 1
-    SCHED_YIELD = 2
-    BLOCKING_SYNC = 4
-    SCHED_BLOCKING_SYNC = 4
-    SCHED_MASK = 7
-    MAP_HOST = 8
-    LMEM_RESIZE_TO_MAX = 16
-    FLAGS_MASK = 255
+    SCHED_AUTO, SCHED_SPIN, SCHED_YIELD, BLOCKING_SYNC, SCHED_BLOCKING_SYNC = 0, 1, 2, 4, 4
+    SCHED_MASK, MAP_HOST, LMEM_RESIZE_TO_MAX, FLAGS_MASK = 7, 8, 16, 255
 
 
 class event_flags(IntFlag):
@@ -307,16 +213,11 @@ class event_flags(IntFlag):
     ``DISABLE_TIMING`` makes recording cheaper. Other processes can open an ``INTERPROCESS`` event,
     which needs ``DISABLE_TIMING``.
 
-    Examples
-    --------
     >>> driver.Event(driver.event_flags.DISABLE_TIMING).query()
     True
     """
 
-    DEFAULT = 0
-    BLOCKING_SYNC = 1
-    DISABLE_TIMING = 2
-    INTERPROCESS = 4
+    DEFAULT, BLOCKING_SYNC, DISABLE_TIMING, INTERPROCESS = 0, 1, 2, 4
 
 
 class host_alloc_flags(IntFlag):
@@ -325,23 +226,18 @@ class host_alloc_flags(IntFlag):
     ``PORTABLE`` memory is page-locked for all devices, and kernels can use ``DEVICEMAP`` memory.
     Devices read ``WRITECOMBINED`` memory faster; the host reads it slowly.
 
-    Examples
-    --------
     >>> flags = driver.host_alloc_flags.DEVICEMAP
     >>> driver.pagelocked_zeros(2, "f4", mem_flags=flags).base.get_flags() & flags
     pygpu.driver.host_alloc_flags.DEVICEMAP
     """
 
-    PORTABLE = 1
-    DEVICEMAP = 2
-    WRITECOMBINED = 4
+    PORTABLE, DEVICEMAP, WRITECOMBINED = 1, 2, 4
 
 
 class mem_host_register_flags(IntFlag):
     """Flags of ``register_host_memory``, as in `host_alloc_flags`."""
 
-    PORTABLE = 1
-    DEVICEMAP = 2
+    PORTABLE, DEVICEMAP = 1, 2
 
 
 class mem_attach_flags(IntFlag):
@@ -351,9 +247,7 @@ class mem_attach_flags(IntFlag):
     (``attach`` only) to the device of a stream.
     """
 
-    GLOBAL = 1
-    HOST = 2
-    SINGLE = 4
+    GLOBAL, HOST, SINGLE = 1, 2, 4
 
 
 class ipc_mem_flags(IntFlag):
@@ -368,20 +262,10 @@ class jit_option(IntEnum):
     Sizes of buffers are bytes, ``WALL_TIME`` is milliseconds, ``OPTIMIZATION_LEVEL`` is 0 to 4.
     """
 
-    MAX_REGISTERS = 0
-    THREADS_PER_BLOCK = 1
-    WALL_TIME = 2
-    INFO_LOG_BUFFER = 3
-    INFO_LOG_BUFFER_SIZE_BYTES = 4
-    ERROR_LOG_BUFFER = 5
-    ERROR_LOG_BUFFER_SIZE_BYTES = 6
-    OPTIMIZATION_LEVEL = 7
-    TARGET_FROM_CUCONTEXT = 8
-    TARGET = 9
-    FALLBACK_STRATEGY = 10
-    GENERATE_DEBUG_INFO = 11
-    LOG_VERBOSE = 12
-    GENERATE_LINE_INFO = 13
+    MAX_REGISTERS, THREADS_PER_BLOCK, WALL_TIME, INFO_LOG_BUFFER = 0, 1, 2, 3
+    INFO_LOG_BUFFER_SIZE_BYTES, ERROR_LOG_BUFFER, ERROR_LOG_BUFFER_SIZE_BYTES = 4, 5, 6
+    OPTIMIZATION_LEVEL, TARGET_FROM_CUCONTEXT, TARGET, FALLBACK_STRATEGY = 7, 8, 9, 10
+    GENERATE_DEBUG_INFO, LOG_VERBOSE, GENERATE_LINE_INFO = 11, 12, 13
 
 
 class jit_input_type(IntEnum):
@@ -391,45 +275,22 @@ class jit_input_type(IntEnum):
     these. ``OBJECT`` and ``LIBRARY`` are host objects and archives with device code inside.
     """
 
-    CUBIN = 0
-    PTX = 1
-    FATBINARY = 2
-    OBJECT = 3
-    LIBRARY = 4
+    CUBIN, PTX, FATBINARY, OBJECT, LIBRARY = 0, 1, 2, 3, 4
 
 
 class jit_fallback(IntEnum):
     """The code to use if the best one is missing: ``jit_option.FALLBACK_STRATEGY``."""
 
-    PREFER_PTX = 0
-    PREFER_BINARY = 1
+    PREFER_PTX, PREFER_BINARY = 0, 1
 
 
 class jit_target(IntEnum):
     """The generation of devices that code is compiled for: ``jit_option.TARGET``."""
 
-    COMPUTE_10 = 10
-    COMPUTE_11 = 11
-    COMPUTE_12 = 12
-    COMPUTE_13 = 13
-    COMPUTE_20 = 20
-    COMPUTE_21 = 21
-    COMPUTE_30 = 30
-    COMPUTE_32 = 32
-    COMPUTE_35 = 35
-    COMPUTE_37 = 37
-    COMPUTE_50 = 50
-    COMPUTE_52 = 52
-    COMPUTE_53 = 53
-    COMPUTE_60 = 60
-    COMPUTE_61 = 61
-    COMPUTE_62 = 62
-    COMPUTE_70 = 70
-    COMPUTE_72 = 72
-    COMPUTE_75 = 75
-    COMPUTE_80 = 80
-    COMPUTE_86 = 86
-    COMPUTE_90 = 90
+    COMPUTE_10, COMPUTE_11, COMPUTE_12, COMPUTE_13, COMPUTE_20, COMPUTE_21 = 10, 11, 12, 13, 20, 21
+    COMPUTE_30, COMPUTE_32, COMPUTE_35, COMPUTE_37, COMPUTE_50, COMPUTE_52 = 30, 32, 35, 37, 50, 52
+    COMPUTE_53, COMPUTE_60, COMPUTE_61, COMPUTE_62, COMPUTE_70, COMPUTE_72 = 53, 60, 61, 62, 70, 72
+    COMPUTE_75, COMPUTE_80, COMPUTE_86, COMPUTE_90 = 75, 80, 86, 90
     # CU_COMPUTE_ACCELERATED_TARGET_BASE is added.
     COMPUTE_90A = 0x10000 + 90
 
@@ -437,75 +298,49 @@ class jit_target(IntEnum):
 class profiler_output_mode(IntEnum):
     """The form of a profiler's output: an argument of ``initialize_profiler``."""
 
-    KEY_VALUE_PAIR = 0
-    CSV = 1
+    KEY_VALUE_PAIR, CSV = 0, 1
 
 
 class array_cubemap_face(IntEnum):
     """The faces of a cubemap: the z of a copy to or from its array."""
 
-    POSITIVE_X = 0
-    NEGATIVE_X = 1
-    POSITIVE_Y = 2
-    NEGATIVE_Y = 3
-    POSITIVE_Z = 4
-    NEGATIVE_Z = 5
+    POSITIVE_X, NEGATIVE_X, POSITIVE_Y, NEGATIVE_Y, POSITIVE_Z, NEGATIVE_Z = 0, 1, 2, 3, 4, 5
 
 
 class graphics_register_flags(IntFlag):
     """Uses of a buffer or an image of OpenGL; sharing with OpenGL is not supported."""
 
-    NONE = 0
-    READ_ONLY = 1
-    WRITE_DISCARD = 2
-    SURFACE_LDST = 4
-    TEXTURE_GATHER = 8
+    NONE, READ_ONLY, WRITE_DISCARD, SURFACE_LDST, TEXTURE_GATHER = 0, 1, 2, 4, 8
 
 
 class graphics_map_flags(IntFlag):
     """Uses of a mapped buffer or image of OpenGL; sharing with OpenGL is not supported."""
 
-    NONE = 0
-    READ_ONLY = 1
-    WRITE_DISCARD = 2
+    NONE, READ_ONLY, WRITE_DISCARD = 0, 1, 2
 
 
 class direction_vector_set(IntEnum):
     """Vectors of a quasi-random generator, 32-bit or 64-bit, plain or scrambled, for
     :func:`pygpu.curandom.generate_direction_vectors`. The numbers are cuRAND's.
 
-    Examples
-    --------
     >>> int(direction_vector_set.VECTOR_32)
     101
     """
 
-    VECTOR_32 = 101
-    SCRAMBLED_VECTOR_32 = 102
-    VECTOR_64 = 103
-    SCRAMBLED_VECTOR_64 = 104
+    VECTOR_32, SCRAMBLED_VECTOR_32, VECTOR_64, SCRAMBLED_VECTOR_64 = 101, 102, 103, 104
 
 
 class memory_type(IntEnum):
     """The memory of a copy: ``src_memory_type``, ``dst_memory_type`` of `Memcpy2D` and similar."""
 
-    HOST = 1
-    DEVICE = 2
-    ARRAY = 3
-    UNIFIED = 4
+    HOST, DEVICE, ARRAY, UNIFIED = 1, 2, 3, 4
 
 
 class array_format(IntEnum):
     """The type of a texel's channel, in ``ArrayDescriptor.format`` and ``set_format``."""
 
-    UNSIGNED_INT8 = 0x01
-    UNSIGNED_INT16 = 0x02
-    UNSIGNED_INT32 = 0x03
-    SIGNED_INT8 = 0x08
-    SIGNED_INT16 = 0x09
-    SIGNED_INT32 = 0x0A
-    HALF = 0x10
-    FLOAT = 0x20
+    UNSIGNED_INT8, UNSIGNED_INT16, UNSIGNED_INT32, SIGNED_INT8 = 0x01, 0x02, 0x03, 0x08
+    SIGNED_INT16, SIGNED_INT32, HALF, FLOAT = 0x09, 0x0A, 0x10, 0x20
 
 
 class array3d_flags(IntFlag):
@@ -516,11 +351,7 @@ class array3d_flags(IntFlag):
     four texels of ``TEXTURE_GATHER`` arrays in one access.
     """
 
-    ARRAY3D_2DARRAY = 1
-    ARRAY3D_LAYERED = 1
-    SURFACE_LDST = 2
-    CUBEMAP = 4
-    TEXTURE_GATHER = 8
+    ARRAY3D_2DARRAY, ARRAY3D_LAYERED, SURFACE_LDST, CUBEMAP, TEXTURE_GATHER = 1, 1, 2, 4, 8
 
 
 # Not a name in Python's syntax.
@@ -534,14 +365,10 @@ class address_mode(IntEnum):
     element at the edge, ``BORDER`` zero.
     """
 
-    WRAP = 0
-    CLAMP = 1
-    MIRROR = 2
-    BORDER = 3
+    WRAP, CLAMP, MIRROR, BORDER = 0, 1, 2, 3
 
 
 class filter_mode(IntEnum):
     """A texture's value between elements: the nearest one, or a linear interpolation."""
 
-    POINT = 0
-    LINEAR = 1
+    POINT, LINEAR = 0, 1

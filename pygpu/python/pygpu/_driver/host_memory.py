@@ -54,11 +54,6 @@ class AlignedHostAllocation(HostPointer):
     :func:`register_host_memory` page-locks it, and returns an array whose base has the device
     address.
 
-    Parameters
-    ----------
-    size, alignment : int. The number of bytes, and the divisor of the address, in bytes.
-    Examples
-    --------
     >>> memory = driver.AlignedHostAllocation(100, 4096)
     >>> array = np.asarray(memory)
     >>> array.nbytes, array.ctypes.data % 4096
@@ -68,6 +63,10 @@ class AlignedHostAllocation(HostPointer):
     Traceback (most recent call last):
         ...
     pygpu._errors.LogicError: the memory is not page-locked: register_host_memory locks it
+
+    Parameters
+    ----------
+    size, alignment : int. The number of bytes, and the divisor of the address, in bytes.
     """
 
     def __init__(self, size: int, alignment: int) -> None:
@@ -89,34 +88,30 @@ _NEW = """Returns a numpy array {values} in {kind} memory.
 
     Raises ``MemoryError`` without enough memory{unsupported}. {note}
 
+    >>> a = driver.{name}(2, np.float32{flags})
+    >>> driver.Context.synchronize()
+    >>> a.shape, a.dtype
+    ((2,), dtype('float32'))
+
     Parameters
     ----------
     shape : int or sequence of int. The extents of the axes.
     dtype : dtype. The type of the elements, which are plain bytes.
     order : {{"C", "F"}}. The memory order.
     {argument}
-
-    Examples
-    --------
-    >>> a = driver.{name}(2, np.float32{flags})
-    >>> driver.Context.synchronize()
-    >>> a.shape, a.dtype
-    ((2,), dtype('float32'))
     """
 _LIKE = """Returns a numpy array {values} in {kind} memory, like ``array``.
 
     Shape, dtype and order are the other array's. Raises ``MemoryError`` without enough
     memory{unsupported}.
 
+    >>> driver.{name}(np.ones((2, 3), np.float32){flags}).shape
+    (2, 3)
+
     Parameters
     ----------
     array : numpy.ndarray. The other array.
     {argument}
-
-    Examples
-    --------
-    >>> driver.{name}(np.ones((2, 3), np.float32){flags}).shape
-    (2, 3)
     """
 _PAGE_LOCKED = {
     "kind": "page-locked",

@@ -132,14 +132,6 @@ class Memcpy2D(_Copy):
     Source and target are host memory, device memory or arrays for textures. Set source, target and
     extent, then call it: with a bool to copy and wait, with a stream to queue the copy.
 
-    Attributes
-    ----------
-    width_in_bytes, height : int. The bytes of a row, and the number of rows.
-    src_x_in_bytes, dst_x_in_bytes, src_y, dst_y : int. The first byte of a row, and the first row.
-    src_pitch, dst_pitch : int. The row pitch in bytes; 0 for rows without gaps.
-
-    Examples
-    --------
     >>> host = np.arange(6, dtype=np.uint8).reshape(2, 3)
     >>> memory, pitch = driver.mem_alloc_pitch(3, 2, 4)
     >>> copy = driver.Memcpy2D()
@@ -166,6 +158,12 @@ class Memcpy2D(_Copy):
     >>> back
     array([[0, 1, 2],
            [3, 4, 5]], dtype=uint8)
+
+    Attributes
+    ----------
+    width_in_bytes, height : int. The bytes of a row, and the number of rows.
+    src_x_in_bytes, dst_x_in_bytes, src_y, dst_y : int. The first byte of a row, and the first row.
+    src_pitch, dst_pitch : int. The row pitch in bytes; 0 for rows without gaps.
     """
 
     def __call__(self, aligned: Any) -> None:
@@ -181,13 +179,6 @@ class Memcpy3D(_Copy):
 
     Call it without an argument to copy and wait, or with a stream to queue the copy.
 
-    Attributes
-    ----------
-    src_z, dst_z : int. The first slice.
-    src_height, dst_height : int. The rows from one slice to the next; 0 for slices without gaps.
-
-    Examples
-    --------
     >>> host, array = np.arange(24, dtype=np.uint8).reshape(2, 3, 4), gpuarray.zeros(8, np.uint8)
     >>> copy = driver.Memcpy3D()
     >>> copy.set_src_host(host)
@@ -197,6 +188,11 @@ class Memcpy3D(_Copy):
     >>> copy()
     >>> array
     array([ 0,  1,  4,  5, 12, 13, 16, 17], dtype=uint8)
+
+    Attributes
+    ----------
+    src_z, dst_z : int. The first slice.
+    src_height, dst_height : int. The rows from one slice to the next; 0 for slices without gaps.
     """
 
     def __init__(self) -> None:

@@ -211,17 +211,6 @@ class Descriptor:
 
     :meth:`GPUArray.ipc_handle` makes one, :func:`pygpu.ipc.open` opens it. All parts are checked.
 
-    Parameters
-    ----------
-    dtype : dtype. The type of the elements.
-    shape, strides : tuple of int. The extents of the axes, and the steps in bytes along each.
-    offset, nbytes : int. The first element's offset in the allocation, and its size, in bytes.
-    device : int. The number of the device that the memory is on.
-    vendor : {"cuda", "hip", "host"}. The backend of the handle.
-    handle : bytes. The 64 octets with which the driver opens the allocation.
-
-    Examples
-    --------
     >>> from pygpu import ipc
     >>> descriptor = ipc.empty((2, 3), "f4")[1].ipc_handle()
     >>> descriptor.shape, descriptor.strides, descriptor.offset, descriptor.nbytes
@@ -234,6 +223,15 @@ class Descriptor:
     >>> other = ipc.Descriptor.from_node(descriptor.to_node(), descriptor.vendor, "f4")
     >>> other.shape, other.offset, other.nbytes
     ((3,), 12, 24)
+
+    Parameters
+    ----------
+    dtype : dtype. The type of the elements.
+    shape, strides : tuple of int. The extents of the axes, and the steps in bytes along each.
+    offset, nbytes : int. The first element's offset in the allocation, and its size, in bytes.
+    device : int. The number of the device that the memory is on.
+    vendor : {"cuda", "hip", "host"}. The backend of the handle.
+    handle : bytes. The 64 octets with which the driver opens the allocation.
     """
 
     dtype: np.dtype[Any]
@@ -392,14 +390,6 @@ _MEMBERS = ("vendor", "device", "handle", "nbytes", "dtype", "length", "offset")
 class Column:
     """A column of another process, as plain data: :func:`pygpu.ipc.export_column` makes one.
 
-    Parameters
-    ----------
-    data : Descriptor. The elements: one axis, without gaps.
-    mask : Descriptor, optional. The validity of elements, from the first one: bits, the least
-        significant first, or bytes.
-
-    Examples
-    --------
     >>> from pygpu import ipc
     >>> with ipc.export_column(ipc.empty(10, "f4")[2:]) as column:
     ...     part = column.to_dict()["data"]
@@ -410,6 +400,12 @@ class Column:
     >>> ipc.Column.from_dict(column.to_dict()) == column
     True
     >>> column.close()  # the end of the block has done so already
+
+    Parameters
+    ----------
+    data : Descriptor. The elements: one axis, without gaps.
+    mask : Descriptor, optional. The validity of elements, from the first one: bits, the least
+        significant first, or bytes.
     """
 
     data: Descriptor

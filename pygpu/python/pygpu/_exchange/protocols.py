@@ -230,6 +230,9 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> G
     ``x`` is not on a device of this backend or is read-only, without ``copy=True``; or if no dtype
     has its elements.
 
+    >>> from_dlpack(np.arange(3.0), copy=True)
+    array([0., 1., 2.])
+
     Parameters
     ----------
     x : object. An array with ``__dlpack__`` and ``__dlpack_device__``: of torch, CuPy, JAX and
@@ -238,11 +241,6 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> G
         ``x``, or with ``copy=True`` the current one.
     copy : bool, optional. True copies the elements. By default only ordinary memory on the host
         backend is copied; False refuses that.
-
-    Examples
-    --------
-    >>> from_dlpack(np.arange(3.0), copy=True)
-    array([0., 1., 2.])
     """
     try:
         export, device_of = x.__dlpack__, x.__dlpack_device__

@@ -163,15 +163,6 @@ def get_elwise_module(
     Other arguments are as in :class:`pygpu.compiler.SourceModule`. Raises ``CompileError`` if the
     compiler refused the source.
 
-    Parameters
-    ----------
-    arguments : sequence of VectorArg and ScalarArg. All arguments, with ``n`` among them.
-    operation, preamble, loop_prep, after_loop : str. Statements for each element, declarations
-        before the kernel, and statements of each thread before and after its elements.
-    name : str. The kernel's name.
-
-    Examples
-    --------
     >>> from pygpu.elementwise import VectorArg
     >>> arguments = [VectorArg(np.float32, "x"), ScalarArg(np.uintp, "n")]
     >>> twice = get_elwise_module(arguments, "x[i] *= 2", "twice").get_function("twice")
@@ -179,6 +170,13 @@ def get_elwise_module(
     >>> twice(x, np.uintp(3), block=x._block, grid=x._grid)
     >>> x
     array([0., 2., 4.], dtype=float32)
+
+    Parameters
+    ----------
+    arguments : sequence of VectorArg and ScalarArg. All arguments, with ``n`` among them.
+    operation, preamble, loop_prep, after_loop : str. Statements for each element, declarations
+        before the kernel, and statements of each thread before and after its elements.
+    name : str. The kernel's name.
     """
     texts = preamble, loop_prep, after_loop
     source = source_of(snippets.parse(arguments, operation, *texts), operation, name, *texts)
@@ -199,13 +197,6 @@ def get_elwise_range_module(
 
     Other arguments are as in :func:`get_elwise_module`.
 
-    Parameters
-    ----------
-    arguments : sequence of VectorArg and ScalarArg. All arguments, with ``start``, ``stop`` and
-        ``step`` among them.
-
-    Examples
-    --------
     >>> from pygpu.elementwise import VectorArg
     >>> bounds = [ScalarArg(np.intp, name) for name in ("start", "stop", "step")]
     >>> module = get_elwise_range_module([VectorArg(np.float32, "x"), *bounds], "x[i] = 7", "put")
@@ -213,6 +204,11 @@ def get_elwise_range_module(
     >>> module.get_function("put")(x, *range_, block=x._block, grid=x._grid)
     >>> x
     array([0., 7., 0., 7., 0.], dtype=float32)
+
+    Parameters
+    ----------
+    arguments : sequence of VectorArg and ScalarArg. All arguments, with ``start``, ``stop`` and
+        ``step`` among them.
     """
     texts = preamble, loop_prep, after_loop
     declared = snippets.parse(arguments, operation, *texts)
@@ -235,17 +231,15 @@ def get_elwise_kernel_and_types(
 
     Other arguments are as in :func:`get_elwise_module`.
 
+    >>> _, twice, arguments = get_elwise_kernel_and_types("float *x", "x[i] *= 2")
+    >>> [argument.name for argument in arguments]
+    ['x', 'n']
+
     Parameters
     ----------
     arguments : str or sequence of VectorArg and ScalarArg. The arguments of the program.
     use_range : bool. If True, ``i`` runs through a range; see :func:`get_elwise_range_module`.
     **kwargs : str. ``preamble``, ``loop_prep`` and ``after_loop`` of :func:`get_elwise_module`.
-
-    Examples
-    --------
-    >>> _, twice, arguments = get_elwise_kernel_and_types("float *x", "x[i] *= 2")
-    >>> [argument.name for argument in arguments]
-    ['x', 'n']
     """
     declared = snippets.parse(arguments, operation, *map(str, kwargs.values()))
     added = [(np.intp, it) for it in ("start", "stop", "step")] if use_range else [(np.uintp, "n")]
@@ -413,6 +407,12 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
 
     Other arguments are as in :class:`pygpu.compiler.SourceModule`.
 
+    >>> add = ElementwiseKernel("float a, float *x, float *z", "z[i] = a + x[i]")
+    >>> x = gpuarray.arange(3, dtype=np.float32)
+    >>> add(1, x, x)
+    >>> x.get()
+    array([1., 2., 3.], dtype=float32)
+
     Parameters
     ----------
     arguments : str or sequence of VectorArg and ScalarArg. The arguments as C declares them:
@@ -436,14 +436,6 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
     ``ValueError`` if arrays that are accessed as ``x[i]`` differ in length or lack elements of
     ``range``. Arrays that are also accessed at other indices may be longer. PyCUDA checks none of
     these.
-
-    Examples
-    --------
-    >>> add = ElementwiseKernel("float a, float *x, float *z", "z[i] = a + x[i]")
-    >>> x = gpuarray.arange(3, dtype=np.float32)
-    >>> add(1, x, x)
-    >>> x.get()
-    array([1., 2., 3.], dtype=float32)
     """
 
     def __init__(

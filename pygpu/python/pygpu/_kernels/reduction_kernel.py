@@ -158,21 +158,19 @@ def get_reduction_module(
     Its arguments are ``out``, one element for each block, the given ``arguments``, a number without
     effect, and the number of elements. Raises ``CompileError`` if the compiler refused the source.
 
-    Parameters
-    ----------
-    out_type : str. The type in C of the results.
-    block_size : int. The threads of a block.
-    neutral, reduce_expr, map_expr, arguments, name, keep, options, preamble : as in
-        ReductionKernel. The pieces of the source as texts, and how it is compiled.
-
-    Examples
-    --------
     >>> module = get_reduction_module("float", 32, "0", "a + b", "x[i]", "const float *x", "total")
     >>> x, out = gpuarray.arange(10, dtype=np.float32), gpuarray.empty(1, np.float32)
     >>> total = module.get_function("total")
     >>> total(out, x, np.uint32(1), np.uintp(10), block=(32, 1, 1), grid=(1, 1))
     >>> out
     array([45.], dtype=float32)
+
+    Parameters
+    ----------
+    out_type : str. The type in C of the results.
+    block_size : int. The threads of a block.
+    neutral, reduce_expr, map_expr, arguments, name, keep, options, preamble : as in
+        ReductionKernel. The pieces of the source as texts, and how it is compiled.
     """
     source = snippets.headers(Strides())
     source += _macros(out_type, reduce_expr, preamble, block_size)
@@ -199,13 +197,6 @@ def get_reduction_kernel_and_types(
     Other arguments are as in :func:`get_reduction_module`. ``map_expr`` is ``"in[i]"`` by default,
     in stage 2 a block's result. Raises ``AssertionError`` for another ``stage``.
 
-    Parameters
-    ----------
-    stage : {1, 2}. 1 for the kernel that reads elements, 2 for the one that reads the blocks'
-        results, its first array.
-
-    Examples
-    --------
     >>> total, codes = get_reduction_kernel_and_types(
     ...     1, "float", 32, "0", "a + b", arguments="const float *in"
     ... )
@@ -213,6 +204,11 @@ def get_reduction_kernel_and_types(
     >>> total.prepared_call((1, 1), (32, 1, 1), out.gpudata, x.gpudata, 1, 10)
     >>> out, codes
     (array([45.], dtype=float32), ['P'])
+
+    Parameters
+    ----------
+    stage : {1, 2}. 1 for the kernel that reads elements, 2 for the one that reads the blocks'
+        results, its first array.
     """
     if stage == 1:
         map_expr = "in[i]" if map_expr is None else map_expr
@@ -237,6 +233,13 @@ class ReductionKernel(_core.ReductionLauncher):
     Other arguments are as in :class:`pygpu.compiler.SourceModule`. Raises ``AssertionError`` if
     the arguments do not include an array.
 
+    >>> dot = ReductionKernel(
+    ...     np.float32, 0, "a + b", "x[i] * y[i]", "const float *x, const float *y"
+    ... )
+    >>> x = gpuarray.arange(4, dtype=np.float32)
+    >>> dot(x, x).get()
+    array(14., dtype=float32)
+
     Parameters
     ----------
     dtype_out : dtype. The dtype of the result, and of the values that are combined.
@@ -260,15 +263,6 @@ class ReductionKernel(_core.ReductionLauncher):
     called in their place: with grid, block, stream, the array for the blocks' results, for the
     second kernel the first one's results, the arguments, the number of elements, and
     ``shared_size``. Arrays must then be contiguous. PyCUDA's kernels have one more number.
-
-    Examples
-    --------
-    >>> dot = ReductionKernel(
-    ...     np.float32, 0, "a + b", "x[i] * y[i]", "const float *x, const float *y"
-    ... )
-    >>> x = gpuarray.arange(4, dtype=np.float32)
-    >>> dot(x, x).get()
-    array(14., dtype=float32)
     """
 
     def __init__(
@@ -413,7 +407,8 @@ def get_minmax_neutral(what: str, dtype: Any) -> str:
         raise ValueError(f'what is {what!r}, not "min" or "max"')
     dtype = np.dtype(dtype)
     if issubclass(dtype.type, np.inexact):
-        return "MY_INFINITY" if what == "min" else "-MY_INFINITY"
+        sign = "-" if what == "max" else ""
+        return f"{sign}MY_INFINITY"
     limits = np.iinfo(dtype)
     if what == "min":
         return f"{limits.max}{'ull' if limits.max > np.iinfo(np.int64).max else ''}"

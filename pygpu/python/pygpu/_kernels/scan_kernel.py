@@ -437,6 +437,10 @@ class InclusiveScanKernel(_ScanKernel):
 
     Raises ``Unsupported`` if an element is too large for the shared memory of a block.
 
+    >>> largest = InclusiveScanKernel(np.int32, "max(a, b)")
+    >>> largest(gpuarray.to_gpu(np.int32([3, 1, 4, 1, 5]))).get()
+    array([3, 3, 4, 4, 5], dtype=int32)
+
     Parameters
     ----------
     dtype : dtype. The dtype of the elements.
@@ -445,12 +449,6 @@ class InclusiveScanKernel(_ScanKernel):
     neutral : str or number, optional. The neutral element, which an inclusive scan does not need.
     name_prefix, preamble : str. The start of the kernels' names, and source before them.
     options, devices : sequence of str, and object. Options of the compiler; the other is not used.
-
-    Examples
-    --------
-    >>> largest = InclusiveScanKernel(np.int32, "max(a, b)")
-    >>> largest(gpuarray.to_gpu(np.int32([3, 1, 4, 1, 5]))).get()
-    array([3, 3, 4, 4, 5], dtype=int32)
     """
 
     _exclusive = False
@@ -462,15 +460,13 @@ class ExclusiveScanKernel(_ScanKernel):
     Other arguments are as in :class:`InclusiveScanKernel`. Raises ``Unsupported`` if an element is
     too large for the shared memory of a block.
 
-    Parameters
-    ----------
-    neutral : str or number. The neutral element, which is the first result.
-
-    Examples
-    --------
     >>> add = ExclusiveScanKernel(np.int32, "a + b", 0)
     >>> add(gpuarray.to_gpu(np.int32([3, 1, 4]))).get()
     array([0, 3, 4], dtype=int32)
+
+    Parameters
+    ----------
+    neutral : str or number. The neutral element, which is the first result.
     """
 
     _exclusive = True

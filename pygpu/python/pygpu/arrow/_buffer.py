@@ -48,13 +48,6 @@ class Context:
 
     Raises ``Unsupported`` for a context other than the primary one, which ``pyarrow`` takes.
 
-    Parameters
-    ----------
-    device_number : int. The number of the device.
-    handle : int. 0, or the driver's handle of the primary context of CUDA's runtime and numba.
-
-    Examples
-    --------
     >>> context = Context(0)
     >>> buffer = context.buffer_from_data(b"abcdef")
     >>> buffer.slice(2, 3).to_pybytes()
@@ -73,6 +66,11 @@ class Context:
     b'bc'
     >>> handle = buffer.export_for_ipc()  # for context.open_ipc_buffer(handle) in another process
     >>> context.synchronize()
+
+    Parameters
+    ----------
+    device_number : int. The number of the device.
+    handle : int. 0, or the driver's handle of the primary context of CUDA's runtime and numba.
     """
 
     def __init__(self, device_number: int = 0, handle: int = 0) -> None:

@@ -182,20 +182,18 @@ def read_record_batch(
     ``NotImplementedError`` if the body is compressed, or a column has a dictionary, and
     ``EOFError`` if ``object`` is a buffer without a message.
 
-    Parameters
-    ----------
-    object : CudaBuffer or Message. The message, such as a result of :func:`serialize_record_batch`.
-    schema : pyarrow.Schema or object with ``__arrow_c_schema__``. The columns' names and types.
-    dictionary_memo, pool : object, optional. Ignored: columns with dictionaries are refused.
-
-    Examples
-    --------
     >>> import pyarrow as pa
     >>> batch = pa.record_batch({"x": [1, 2, 3]})
     >>> buffer = serialize_record_batch(batch, Context())
     >>> there = read_record_batch(buffer, batch.schema)
     >>> there["x"].to_gpuarray()
     array([1, 2, 3])
+
+    Parameters
+    ----------
+    object : CudaBuffer or Message. The message, such as a result of :func:`serialize_record_batch`.
+    schema : pyarrow.Schema or object with ``__arrow_c_schema__``. The columns' names and types.
+    dictionary_memo, pool : object, optional. Ignored: columns with dictionaries are refused.
     """
     message = object if isinstance(object, Message) else read_message(object)
     export = getattr(schema, "__arrow_c_schema__", None)

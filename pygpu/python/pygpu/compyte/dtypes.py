@@ -198,21 +198,19 @@ def parse_c_arg_backend(
 ) -> Any:
     """Reads the declaration of one argument of a function in C.
 
-    Parameters
-    ----------
-    c_arg : str. A declaration, such as ``"const float *x"``.
-    scalar_arg_factory, vec_arg_factory : callable. Called with the dtype and the argument's name:
-        the latter for a pointer or an array, the former else.
-    name_to_dtype : callable or DTypeRegistry, optional. The types; by default this module's.
-
-    Examples
-    --------
     >>> def scalar(dtype, name):
     ...     return (name, dtype.name)
     >>> def vector(dtype, name):
     ...     return (name, dtype.name, "array")
     >>> parse_c_arg_backend("const unsigned int *__restrict__ count", scalar, vector)
     ('count', 'uint32', 'array')
+
+    Parameters
+    ----------
+    c_arg : str. A declaration, such as ``"const float *x"``.
+    scalar_arg_factory, vec_arg_factory : callable. Called with the dtype and the argument's name:
+        the latter for a pointer or an array, the former else.
+    name_to_dtype : callable or DTypeRegistry, optional. The types; by default this module's.
     """
     if name_to_dtype is None:
         name_to_dtype = TYPE_REGISTRY

@@ -362,15 +362,6 @@ def _check_fits(source: Any, target: GPUArray) -> None:
 class DeviceNDArray(DeviceNDArrayBase):
     """An array in device memory with numba's methods: what :func:`pygpu.cuda.to_device` returns.
 
-    Parameters
-    ----------
-    shape, strides : int or tuple of int. The extents, and the steps in bytes along each axis.
-    dtype : dtype. The type of the elements.
-    stream : Stream or 0. The stream of the array's transfers, unless they name another one.
-    gpu_data : MemoryPointer, GPUArray or int, optional. The memory; new memory by default.
-
-    Examples
-    --------
     >>> array = cuda.to_device(np.arange(6).reshape(2, 3))
     >>> array[1, 2], array.is_c_contiguous()
     (np.int64(5), True)
@@ -390,6 +381,13 @@ class DeviceNDArray(DeviceNDArrayBase):
     >>> array.bind(stream).stream is stream
     True
     >>> handle, size = array.get_ipc_handle(), array.as_cuda_arg().size
+
+    Parameters
+    ----------
+    shape, strides : int or tuple of int. The extents, and the steps in bytes along each axis.
+    dtype : dtype. The type of the elements.
+    stream : Stream or 0. The stream of the array's transfers, unless they name another one.
+    gpu_data : MemoryPointer, GPUArray or int, optional. The memory; new memory by default.
     """
 
     def is_c_contiguous(self) -> bool:

@@ -43,17 +43,15 @@ def from_cuda_array_interface(
     Raises ``NotImplementedError`` if the description has a mask, and ``BufferError`` if the memory
     is read-only.
 
+    >>> array = to_device([1, 2, 3])
+    >>> from_cuda_array_interface(array.__cuda_array_interface__, owner=array)[2]
+    np.int64(3)
+
     Parameters
     ----------
     desc : dict. The description, of version 2 or 3.
     owner : object, optional. The owner of the memory, kept as long as the array.
     sync : bool. If True, the default stream waits for the stream in the description.
-
-    Examples
-    --------
-    >>> array = to_device([1, 2, 3])
-    >>> from_cuda_array_interface(array.__cuda_array_interface__, owner=array)[2]
-    np.int64(3)
     """
     if not isinstance(desc, dict):
         raise wrong_type("desc", desc, "a dict is needed")
@@ -149,6 +147,10 @@ def auto_device(
 def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> Any:
     """Returns an object as a device array.
 
+    >>> device = to_device(np.arange(6).reshape(2, 3))
+    >>> device[1, 2], device[0].copy_to_host()
+    (np.int64(5), array([0, 1, 2]))
+
     Parameters
     ----------
     obj : object. A record, anything that numpy makes a contiguous array of, or an array with
@@ -156,12 +158,6 @@ def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> A
     stream : Stream or 0. The stream of the copy, and of the new array.
     copy : bool. If False, the new array's elements are undefined.
     to : DeviceNDArray, optional. An array to copy into, which is returned.
-
-    Examples
-    --------
-    >>> device = to_device(np.arange(6).reshape(2, 3))
-    >>> device[1, 2], device[0].copy_to_host()
-    (np.int64(5), array([0, 1, 2]))
     """
     if to is None:
         return auto_device(obj, stream, copy, user_explicit=True)[0]
@@ -181,6 +177,9 @@ def device_array(
 ) -> DeviceNDArray:
     """Returns a new device array, whose elements are undefined.
 
+    >>> device_array((2, 3), "f4", order="F").strides
+    (4, 8)
+
     Parameters
     ----------
     shape : int or tuple of int. The extents.
@@ -188,11 +187,6 @@ def device_array(
     strides : int or tuple of int, optional. The steps in bytes.
     order : {"C", "F"}. The order of the axes in memory, without strides.
     stream : Stream or 0. The array's stream.
-
-    Examples
-    --------
-    >>> device_array((2, 3), "f4", order="F").strides
-    (4, 8)
     """
     shape, strides, dtype = prepare(shape, strides, dtype, order)
     return DeviceNDArray(shape, strides, dtype, stream)

@@ -55,15 +55,6 @@ class DeviceAddress(ctypes.c_size_t):
 class MemoryPointer:
     """A range of device memory.
 
-    Parameters
-    ----------
-    context : Context. The context that the memory belongs to.
-    pointer, size : int. The base address, which may be a number of ctypes, and the number of bytes.
-    owner : object, optional. The owner of the memory, kept as long as this object and its views.
-    finalizer : callable, optional. Called once this object is gone, or by :meth:`free`.
-
-    Examples
-    --------
     >>> memory = cuda.current_context().memalloc(16)
     >>> memory.memset(7)
     >>> memory.view(4, 8).size
@@ -74,6 +65,13 @@ class MemoryPointer:
     >>> memory.free()  # does nothing: it has a finalizer only if one is given
     >>> cuda.cudadrv.driver.MemoryPointer.of(None, memory.elements).size
     16
+
+    Parameters
+    ----------
+    context : Context. The context that the memory belongs to.
+    pointer, size : int. The base address, which may be a number of ctypes, and the number of bytes.
+    owner : object, optional. The owner of the memory, kept as long as this object and its views.
+    finalizer : callable, optional. Called once this object is gone, or by :meth:`free`.
     """
 
     __cuda_memory__ = True

@@ -40,16 +40,6 @@ class CGStateContainer:
     The method is in J. R. Shewchuk, "An Introduction to the Conjugate Gradient Method Without the
     Agonizing Pain", 1994, appendix B3.
 
-    Parameters
-    ----------
-    operator : callable. A symmetric positive definite operator with ``dtype`` and ``shape``, which
-        returns a new vector.
-    precon : callable, optional. An operator near its inverse; the identity by default.
-    pagelocked_allocator : callable, optional. Called with a shape and a dtype;
-        :func:`pygpu.driver.pagelocked_empty` by default.
-
-    Examples
-    --------
     >>> from pygpu.sparse.operator import DiagonalPreconditioner
     >>> cg = CGStateContainer(DiagonalPreconditioner(gpuarray.to_gpu(np.array([1.0, 2.0, 4.0]))))
     >>> cg.reset(gpuarray.to_gpu(np.array([3.0, 4.0, 4.0])))
@@ -59,6 +49,14 @@ class CGStateContainer:
     >>> one = gpuarray.to_gpu(np.array(1.0))
     >>> cg.lc2(2, one, 3, one), cg.guarded_div(one, 0 * one)
     (array(5.), array(0.))
+
+    Parameters
+    ----------
+    operator : callable. A symmetric positive definite operator with ``dtype`` and ``shape``, which
+        returns a new vector.
+    precon : callable, optional. An operator near its inverse; the identity by default.
+    pagelocked_allocator : callable, optional. Called with a shape and a dtype;
+        :func:`pygpu.driver.pagelocked_empty` by default.
     """
 
     def __init__(self, operator: Any, precon: Any = None, pagelocked_allocator: Any = None) -> None:
@@ -201,20 +199,18 @@ def solve_pkt_with_cg(
     ignored, as in PyCUDA. Other arguments are as in :class:`CGStateContainer` and
     :meth:`CGStateContainer.run`. Raises ``ConvergenceError`` if the iterations did not suffice.
 
-    Parameters
-    ----------
-    pkt_spmv : PacketedSpMV. A symmetric positive definite matrix.
-    b, x : GPUArray. The right-hand side, and the start.
-    debug : bool. Ignored.
-
-    Examples
-    --------
     >>> from scipy.sparse import diags
     >>> from pygpu.sparse.packeted import PacketedSpMV
     >>> matrix = PacketedSpMV(diags([1.0, 2.0, 4.0]), True, np.float64)
     >>> x, _, _ = solve_pkt_with_cg(matrix, gpuarray.to_gpu(np.array([3.0, 4.0, 4.0])))
     >>> x.get().round(4).tolist()
     [3.0, 2.0, 1.0]
+
+    Parameters
+    ----------
+    pkt_spmv : PacketedSpMV. A symmetric positive definite matrix.
+    b, x : GPUArray. The right-hand side, and the start.
+    debug : bool. Ignored.
     """
     if x is None:
         start = gpuarray.zeros(pkt_spmv.shape[0], pkt_spmv.dtype, allocator=b.allocator)
