@@ -91,6 +91,7 @@ def _init_subclass(cls: type, **arguments: Any) -> None:
 
 
 def _device(array: GPUArray) -> Device:
+    """The device that the elements are on."""
     # Most programs never ask for it, and need not import the module.
     return import_module(".._driver.device", __package__).Device(array._ordinal)
 
