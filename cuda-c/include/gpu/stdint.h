@@ -1,7 +1,7 @@
 #ifndef PYGPU_STDINT_H
 #define PYGPU_STDINT_H
-// A text that includes NVIDIA's headers takes these types from NVIDIA's C++ headers, which define the 64-bit
-// types differently. The header's name is a macro, so that it does not count as an include of the program.
+// A text with NVIDIA's headers takes these types from NVIDIA's C++ headers, which define the 64-bit types
+// differently. The header's name is a macro, so that it does not count as a header of the program.
 #define PYGPU_NVIDIAS_CSTDINT <cuda/std/cstdint>
 #if defined(PYGPU_NVIDIAS_HEADERS) && __has_include(PYGPU_NVIDIAS_CSTDINT)
 #include PYGPU_NVIDIAS_CSTDINT

@@ -81,7 +81,7 @@ __device__ inline pygpu_float2 pygpu_half22float2(__half2 pair) {
     return {__low2float(pair), __high2float(pair)};
 }
 
-// Included after `pygpu-cuda-textures.hpp`.
+// This follows `pygpu-cuda-textures.hpp`.
 #ifdef PYGPU_CUDA_TEXTURES_HPP
 
 #define PYGPU_UNPACK(...) __VA_ARGS__
