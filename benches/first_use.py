@@ -166,7 +166,8 @@ def main() -> None:
                 print(f"failed with {name}: {operation}: {why}")
         ran, slow, failed = process(SWEEP, folder, **hidden)
         print(
-            f"\n{ran} operations ran, {len(slow)} took more than 100 ms, {len(failed)} found no code"
+            f"\n{ran} operations ran, {len(slow)} took more than 100 ms, "
+            f"{len(failed)} found no code"
         )
         for name, spent in slow:
             print(f"  {name}: {spent:.0f} ms")

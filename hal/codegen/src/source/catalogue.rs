@@ -19,7 +19,7 @@ use hal::operation::{
 };
 use hal::random::Generator;
 use hal::scalar::Scalar;
-use reduce::{reduce, scans};
+use reduce::{reduce, scans, widened};
 use rows::{draws, products, sorts};
 use std::collections::HashSet;
 
@@ -71,6 +71,7 @@ pub fn catalogue() -> Vec<Group> {
         let operations = main.flat_map(|dtype| scans(reduction, dtype));
         catalogue.add(format!("scan_{reduction:?}"), operations);
     }
+    catalogue.add("reduce_sum_widened".into(), widened(Reduction::Sum));
     for dtype in DType::ALL {
         catalogue.add(format!("sort_{dtype}"), sorts(dtype));
         catalogue.add(format!("product_{dtype}"), products(dtype));
@@ -237,5 +238,55 @@ fn indexed(dtype: DType, indices: DType, axes: usize) -> Indexed {
         indices: operand(indices, index_strides),
         axis_length: 4096,
         axis_stride: row * dtype.size() as isize,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hal::function::Function;
+    use hal::operation::Elementwise;
+
+    /// The specification of a function of whole arrays of one dtype, if it is defined.
+    fn of_arrays(function: Function, dtype: DType) -> Option<KernelSpec> {
+        let (signature, arguments) = match function {
+            Function::Unary(unary) => (unary.signature(dtype).ok()?, 1),
+            Function::Binary(binary) => (binary.signature(dtype).ok()?, 2),
+            _ => return None,
+        };
+        let array = |dtype: DType| operand(dtype, &[1]);
+        let operation = Elementwise {
+            function,
+            compute: signature.compute,
+            shape: [1000].into_iter().collect(),
+            inputs: (0..arguments).map(|_| Input::Array(array(dtype))).collect(),
+            output: array(signature.result),
+        };
+        KernelSpec::of(&Operation::new(Description::Elementwise(operation)).ok()?).ok()
+    }
+
+    #[test]
+    fn every_function_of_the_main_dtypes_is_compiled_ahead_of_time() {
+        let ahead: HashSet<KernelSpec> = catalogue().iter().flat_map(Group::specs).collect();
+        let unary = UnaryFunction::ALL.into_iter().map(Function::Unary);
+        let functions: Vec<_> =
+            unary.chain(BinaryFunction::ALL.into_iter().map(Function::Binary)).collect();
+        let (mut main, mut others, mut missing) = (0, [0, 0], Vec::new());
+        for &function in &functions {
+            for dtype in DType::ALL {
+                let Some(spec) = of_arrays(function, dtype) else { continue };
+                let is_there = ahead.contains(&spec);
+                if is_main(dtype) {
+                    main += 1;
+                    if !is_there {
+                        missing.push(format!("{function:?} of {dtype}"));
+                    }
+                } else {
+                    others[usize::from(is_there)] += 1;
+                }
+            }
+        }
+        assert!(main > 200 && others[1] > 300, "{main}, {others:?}");
+        assert!(missing.is_empty(), "{missing:?}");
     }
 }

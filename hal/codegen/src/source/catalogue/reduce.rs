@@ -2,7 +2,10 @@
 
 use super::{INDICES, indexed, is_main, is_rare, number, operand};
 use hal::dtype::DType;
-use hal::dtype::DType::{Bool, UInt8};
+use hal::dtype::DType::{
+    BFloat16, Bool, Float16, Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32,
+    UInt64,
+};
 use hal::function::Reduction;
 use hal::operation::{Description, Epilogue, Mapped, Reduce, Scan};
 
@@ -75,6 +78,38 @@ pub(super) fn reduce(function: Reduction, dtype: DType) -> Vec<Description> {
             let input = Mapped::Product(operand(dtype, &[1]), operand(dtype, &[1]));
             operations.push(reduction(function, dtype, &[length], input, &[0]));
         }
+    }
+    operations
+}
+
+/// Returns sums and products in a wider type than the elements', as numpy adds whole numbers, and
+/// as `mean` and `nonzero` count.
+pub(super) fn widened(function: Reduction) -> Vec<Description> {
+    let pairs = [
+        (Bool, Int64),
+        (Int8, Int64),
+        (Int16, Int64),
+        (Int32, Int64),
+        (UInt8, UInt64),
+        (UInt16, UInt64),
+        (UInt32, UInt64),
+        (Float16, Float32),
+        (BFloat16, Float32),
+        (Float32, Float64),
+        (Int32, Float64),
+        (Int64, Float64),
+    ];
+    let mut operations = Vec::new();
+    for (dtype, compute) in pairs {
+        let mut add = |shape: &[usize], input: &[isize], output: &[isize]| {
+            let input = Mapped::Identity(operand(dtype, input));
+            operations.push(reduction(function, compute, shape, input, output));
+        };
+        for length in [1 << 24, 4096].into_iter().chain(FEW) {
+            add(&[length], &[1], &[0]);
+        }
+        add(&[1000, 1000], &[1000, 1], &[1, 0]);
+        add(&[1000, 1000], &[1000, 1], &[0, 1]);
     }
     operations
 }
