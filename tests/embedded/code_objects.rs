@@ -1,7 +1,8 @@
 //! Checks the code that a real clang makes for AMD's GPUs: machine, features, kernels, arguments.
 
 use crate::code_object::{
-    CodeObject, GFX90A, GFX1030, MACHINE, SRAMECC_ANY, SRAMECC_ON, XNACK_ANY, XNACK_OFF,
+    CodeObject, GENERIC_VERSION_1, GFX11_GENERIC, GFX90A, GFX1030, MACHINE, SRAMECC_ANY,
+    SRAMECC_ON, XNACK_ANY, XNACK_OFF,
 };
 use crate::embed::compiler::{Compiler, run};
 use crate::embed::environment::Environment;
@@ -35,6 +36,32 @@ fn wavefronts_of_32_compile_too() {
 fn features_are_in_the_code() {
     compile("gfx90a:xnack-", GFX90A | XNACK_OFF | SRAMECC_ANY, 64, 64);
     compile("gfx90a:xnack-:sramecc+", GFX90A | XNACK_OFF | SRAMECC_ON, 64, 64);
+}
+
+#[test]
+fn generic_code_says_so_in_its_header() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("embedded/generic");
+    std::fs::create_dir_all(&folder).unwrap();
+    let Some(environment) = environment() else { return };
+    let target: Target = "gfx11-generic".parse().unwrap();
+    // Debian's device library has no part for generic targets; these kernels need none.
+    let compiler = Compiler::find(&target, &environment, &folder).unwrap();
+    let groups: Vec<_> = catalogue().into_iter().filter(|it| it.name == "nonzero").collect();
+    let cache = CodeCache::new(folder.join("objects"), 1 << 28);
+    let made = units::compile(&compiler, &groups, &cache, &folder, environment.jobs()).unwrap();
+    assert!(made.left_out.is_empty());
+    // SAFETY: the archive is packed from the compiled code.
+    let embedded = unsafe { EmbeddedTarget::new("", "", pack(&made.objects).leak()) };
+    for plan in &groups[0].plans {
+        let code = embedded.code(&plan.spec().source()).unwrap();
+        assert_eq!(examine(&code).unwrap(), Format::Elf);
+        // The version of code objects, which ELF counts from another beginning.
+        assert_eq!(code[8], 4);
+        let object = CodeObject::parse(&code);
+        assert_eq!(object.flags, GENERIC_VERSION_1 | GFX11_GENERIC, "{:#x}", object.flags);
+        assert_eq!(object.target, "amdgcn-amd-amdhsa--gfx11-generic");
+        object.check_kernels(plan, 32);
+    }
 }
 
 /// Groups whose kernels write to indexed positions and share memory. If [`every_kernel`] returns
