@@ -39,7 +39,7 @@ impl Environment {
     /// The variables that the result depends on: those asked for, but for what cargo itself
     /// sets.
     pub(crate) fn names(&self) -> Vec<String> {
-        let own = ["OUT_DIR", "NUM_JOBS", "HOST"];
+        let own = ["OUT_DIR", "NUM_JOBS"];
         let names = self.names.borrow();
         names.iter().filter(|name| !own.contains(&name.as_str())).cloned().collect()
     }

@@ -20,6 +20,7 @@ SOURCES = [
     "backend-hip/src",
     "cuda-c/src/dialects/vendor.rs",
     "backend-host/src",
+    "backend-host/executor/src/toolchain.rs",
     "backend-host/kernels/src",
     "pygpu/src",
     "pygpu/python",
@@ -36,7 +37,7 @@ OTHER_TEXTS = {
     "what an address is": {"UUID"},
     "kinds of parameters": {"KEYWORD_ONLY", "POSITIONAL_ONLY"},
     "keys of the flags of arrays": {"C_CONTIGUOUS", "F_CONTIGUOUS"},
-    "set for a compiler": {"HIP_PLATFORM"},
+    "set or unset for a compiler": {"HIP_PLATFORM", "LC_ALL", "LD_PRELOAD"},
     "variables of numba's modules": {"USE_NV_BINDING"},
     "the instruction of pickles that keeps": {"PUT"},
 }

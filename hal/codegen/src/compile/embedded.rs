@@ -144,7 +144,7 @@ fn compress(code: &[u8], dictionary: &[u8]) -> Vec<u8> {
     options.nice_len = 273;
     options.dict_size = window(code.len(), dictionary);
     if !dictionary.is_empty() {
-        options.preset_dict = Some(dictionary.to_vec().into());
+        options.preset_dict = Some(dictionary.to_vec());
     }
     let mut writer = lzma_rust2::LzmaWriter::new_no_header(Vec::new(), &options, false)
         .expect("the options are valid");
