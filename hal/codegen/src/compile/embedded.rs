@@ -94,9 +94,9 @@ impl PackedObject {
 #[cfg(any(test, feature = "embedded"))]
 pub fn pack(objects: &[PackedObject]) -> Vec<u8> {
     /// Bytes of the dictionary: objects from all over the catalogue, whole.
-    const DICTIONARY: usize = 384 << 10;
+    const DICTIONARY: usize = 64 << 10;
     let mut dictionary = Vec::new();
-    for object in objects.iter().step_by(objects.len().div_ceil(24).max(5)) {
+    for object in objects.iter().step_by(objects.len().div_ceil(48).max(5)) {
         let code = object.code();
         if dictionary.len() + code.len() <= DICTIONARY {
             dictionary.extend(code);
@@ -105,13 +105,23 @@ pub fn pack(objects: &[PackedObject]) -> Vec<u8> {
     let kernels = objects.iter().map(|it| it.kernels).sum::<usize>();
     let mut entries: Vec<(SourceKey, [usize; 3])> = Vec::new();
     let mut blocks = vec![(compress(&dictionary, &[]), dictionary.len())];
-    for (object, block) in objects.iter().zip(1..) {
+    let codes: Vec<Vec<u8>> = objects.iter().map(PackedObject::code).collect();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let dictionary = &dictionary;
+    let compressed: Vec<Vec<u8>> = std::thread::scope(|scope| {
+        let parts = codes.chunks(codes.len().div_ceil(threads).max(1));
+        let all = |part: &[Vec<u8>]| part.iter().map(|it| compress(it, dictionary)).collect();
+        let running: Vec<_> = parts.map(|part| scope.spawn(move || all(part))).collect();
+        let done = running.into_iter().map(|it| it.join().expect("compressing does not panic"));
+        done.collect::<Vec<Vec<_>>>().concat()
+    });
+    for ((object, code), block) in objects.iter().zip(compressed).zip(1..) {
         let mut start = 0;
         for (keys, code) in &object.modules {
             entries.extend(keys.iter().map(|key| (*key, [block, start, code.len()])));
             start += code.len();
         }
-        blocks.push((compress(&object.code(), &dictionary), start));
+        blocks.push((code, start));
     }
     entries.sort();
     let mut archive = MAGIC.to_vec();
@@ -139,9 +149,9 @@ pub fn pack(objects: &[PackedObject]) -> Vec<u8> {
 #[cfg(any(test, feature = "embedded"))]
 fn compress(code: &[u8], dictionary: &[u8]) -> Vec<u8> {
     use std::io::Write as _;
-    let mut options = lzma_rust2::LzmaOptions::with_preset(9);
+    let mut options = lzma_rust2::LzmaOptions::with_preset(6);
     [options.lc, options.lp, options.pb] = MODEL;
-    options.nice_len = 273;
+    options.nice_len = 128;
     options.dict_size = window(code.len(), dictionary);
     if !dictionary.is_empty() {
         options.preset_dict = Some(dictionary.to_vec());
