@@ -3,10 +3,10 @@
     python benches/first_use.py [--keep-compiler]
 
 Run it on a machine with a GPU, with a wheel that embeds code (PYBIND_GPU_TARGET). NVRTC is hidden
-(PYGPU_NVRTC names no file), and both caches start empty: that of pygpu and the driver's, in which
-it keeps what it made of PTX. Ten operations run in a process of their own, all of them, for each
-kind of code: what suits the GPU best, then PTX alone (CUDA_FORCE_PTX_JIT=1, which makes the driver
-refuse machine code), then PTX once more, with what the driver has kept. A time is from the call
+(PYGPU_NVRTC names no file), and both caches start empty: pygpu's own, and the driver's, which keeps
+the code that the driver compiles from PTX. Ten operations run in a process of their own, all of them, for each
+kind of code: the best for the GPU, then PTX alone (CUDA_FORCE_PTX_JIT=1, which makes the driver
+refuse machine code), then PTX once more, from the driver's cache. A time is from the call
 until the device has finished, in milliseconds. After that every function, reduction and scan
 on every dtype runs once; those that need a compiler are listed.
 """

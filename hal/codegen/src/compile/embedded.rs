@@ -162,7 +162,7 @@ fn compress(code: &[u8], dictionary: &[u8]) -> Vec<u8> {
 }
 
 #[cfg(any(test, feature = "embedded"))]
-/// How far back matches may lie.
+/// Returns the distance that matches may reach back.
 fn window(size: usize, dictionary: &[u8]) -> u32 {
     ((size + dictionary.len()) as u32).max(4096)
 }
@@ -191,7 +191,7 @@ const fn kernels(archive: &[u8]) -> usize {
     counts(archive)[2]
 }
 
-/// Where a module is: the number of its block, where it begins there, and how long it is.
+/// The place of a module: the number of its block, its first byte there, and its length.
 type Place = [usize; 3];
 
 /// Where the module with a source's kernels is.

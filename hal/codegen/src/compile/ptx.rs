@@ -22,7 +22,7 @@ struct Item<'a> {
 }
 
 impl<'a> PtxUnit<'a> {
-    /// Takes apart what NVRTC made; `None` for what it does not make.
+    /// Takes NVRTC's PTX apart; `None` for any other text.
     pub(super) fn parse(text: &'a str) -> Option<PtxUnit<'a>> {
         let mut head = String::new();
         let mut items = Vec::new();
