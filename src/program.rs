@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// let mut x = DeviceArray::from_slice(&device, &[7, i32::MAX])?;
 /// let stream = device.default_stream();
 /// // SAFETY: two threads, two elements.
-/// unsafe { module.kernel("limit")?.launch(LaunchConfig::linear(2, 2), &stream, &mut x)? };
+/// unsafe { module.kernel("limit")?.launch(LaunchConfig::linear(2, 2), &stream, (&mut x,))? };
 /// assert_eq!(x.to_vec()?, [7, 2147]);
 /// # Ok(())
 /// # }

@@ -26,7 +26,7 @@ fn load(context: &Context, program: &Program) -> Result<Arc<dyn Module>> {
 fn values(context: &Context, kernel: &Arc<dyn Kernel>, count: u32) -> Result<Vec<f64>> {
     let mut out = DeviceArray::<f64>::zeros(&context.device, &[count as usize])?;
     let stream = context.device.default_stream();
-    launch(kernel, LaunchConfig::linear(count, count), &stream, &mut out)?;
+    launch(kernel, LaunchConfig::linear(count, count), &stream, (&mut out,))?;
     out.to_vec()
 }
 
