@@ -106,7 +106,7 @@ pub mod coming_from_cudarc {}
 mod rust_page {}
 
 mod embedded;
-pub mod program;
+mod program;
 mod registry;
 pub mod signature;
 

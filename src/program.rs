@@ -95,7 +95,7 @@ impl Program {
     }
 
     /// Returns the program as the compiler of a dialect takes it.
-    pub fn adapted(&self, dialect: Dialect, has_textures: bool) -> Adapted {
+    fn adapted(&self, dialect: Dialect, has_textures: bool) -> Adapted {
         let options: Vec<&str> = self.options.iter().map(String::as_str).collect();
         let installed = hal::library::search_directories;
         let packages = self.packages.clone().unwrap_or_else(installed);
@@ -191,7 +191,7 @@ impl Program {
 }
 
 /// Returns the dialect of a device's compiler.
-pub fn dialect(device: &dyn Device) -> Dialect {
+fn dialect(device: &dyn Device) -> Dialect {
     match device.id().backend {
         _ if device.features().contains(Feature::HostKernels) => Dialect::Host,
         "hip" => Dialect::Hiprtc,

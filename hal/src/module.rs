@@ -593,6 +593,23 @@ pub trait Kernel: Send + Sync + Debug {
 }
 
 /// Code for a device, and the compiler's messages.
+///
+/// Code that is compiled once and loaded later:
+///
+/// ```
+/// use gpuarray::{Compiled, LoadOptions, ModuleSource, Program};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let program = Program::new("__global__ void nothing() {}").extern_c(true);
+/// let Compiled { code, log, .. } = program.compile(device.as_ref())?;
+/// assert!(log.is_empty());
+/// // SAFETY: the program does not declare variables with initialisers.
+/// let module = unsafe { device.load_module(&ModuleSource::Image(&code), &LoadOptions::default())? };
+/// assert!(module.kernel("nothing").is_ok());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compiled {
     /// A cubin, PTX text followed by a zero byte, or a code object.

@@ -10,7 +10,7 @@ use crate::numpy_array;
 use crate::owner::Filled;
 use crate::texture::{Bindings, PyTextureObject};
 use codegen::compile::CodeCache;
-use cuda_c::dialects::Dialect;
+use cuda_c::dialects::{self, Dialect};
 use gpuarray::signature::{self, Signatures};
 use gpuarray::{Error, Kernel, LinkInput, LinkKind, LoadOptions, Module, ModuleSource, Program};
 use hal::module::read_regular;
@@ -284,7 +284,18 @@ pub(crate) fn adapted_program(
             return Err(to_python(Error::invalid("adapted_program", detail)));
         }
     };
-    let it = Program::from(program).adapted(dialect, has_textures);
+    let ProgramArguments(text, file, options, include_dirs, packages, extern_c) = program;
+    let options: Vec<&str> = options.0.iter().map(String::as_str).collect();
+    let program = dialects::Program {
+        text: &text,
+        file: &file,
+        options: &options,
+        folders: &include_dirs.0,
+        packages: &packages.0,
+        extern_c,
+        has_textures,
+    };
+    let it = dialects::adapted(&program, dialect);
     let vendors = it.vendors.iter().map(|it| it.to_string_lossy().into_owned());
     Ok((it.before + &it.text, it.options, vendors.collect()))
 }
