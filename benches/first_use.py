@@ -3,12 +3,12 @@
     python benches/first_use.py [--keep-compiler]
 
 Run it on a machine with a GPU, with a wheel that embeds code (PYBIND_GPU_TARGET). NVRTC is hidden
-(PYGPU_NVRTC names no file), and both caches start empty: pygpu's own, and the driver's, which keeps
-the code that the driver compiles from PTX. Ten operations run in a process of their own, all of them, for each
-kind of code: the best for the GPU, then PTX alone (CUDA_FORCE_PTX_JIT=1, which makes the driver
-refuse machine code), then PTX once more, from the driver's cache. A time is from the call
-until the device has finished, in milliseconds. After that every function, reduction and scan
-on every dtype runs once; those that need a compiler are listed.
+(PYGPU_NVRTC names a missing file), and both caches start empty: pygpu's own and the driver's, which
+keeps the code that the driver compiles from PTX. Ten operations run in one new process per kind of
+code: the best for the GPU, then PTX alone (CUDA_FORCE_PTX_JIT=1 makes the driver refuse machine
+code), then PTX again from the driver's cache. Times are in milliseconds, from the call until the
+device has finished. Then every function, reduction and scan runs once on every dtype; those that
+need a compiler are listed.
 """
 
 from __future__ import annotations
