@@ -96,8 +96,9 @@ def compile(
         raise Unsupported(f"run-time compilers make no fat binaries; use target={allowed}")
     given = list(flags)
     folder = _kept(source) if keep else None
-    # A debugger shows the lines of a file that exists.
-    has_file = folder is not None and _core.runs_kernels_on_host()
+    file = _FILE
+    if folder is not None and _core.runs_kernels_on_host():
+        file = str(folder / _FILE)  # a debugger shows the lines of a file that exists
     if target == "ptx":
         arch = _virtual(arch or Context.get_device().architecture())
     elif code is not None:
@@ -105,7 +106,6 @@ def compile(
     if arch is not None:
         flags.append(f"-arch={arch}")
     try:
-        file = str(folder / _FILE) if has_file else _FILE
         packages = list(filter(None, sys.path))
         program = (source, file, flags, folders, packages, not no_extern_c)
         with _waiting.told(source):
