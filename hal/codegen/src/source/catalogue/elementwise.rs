@@ -35,7 +35,7 @@ fn elementwise(
 /// compiled for the other dtypes only.
 fn is_worth(cost: Cost, usage: Usage, compute: DType, dtype: DType) -> bool {
     if usage == Usage::Seldom {
-        return is_main(dtype) && compute == dtype;
+        return is_main(dtype);
     }
     is_main(dtype) || dtype.is_complex() || (compute == dtype && cost != Cost::Heaviest)
 }

@@ -3,8 +3,7 @@
 use super::{INDICES, indexed, is_main, is_rare, number, operand};
 use hal::dtype::DType;
 use hal::dtype::DType::{
-    BFloat16, Bool, Float16, Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32,
-    UInt64,
+    Bool, Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64,
 };
 use hal::function::Reduction;
 use hal::operation::{Description, Epilogue, Mapped, Reduce, Scan};
@@ -93,14 +92,13 @@ pub(super) fn widened(function: Reduction) -> Vec<Description> {
         (UInt8, UInt64),
         (UInt16, UInt64),
         (UInt32, UInt64),
-        (Float16, Float32),
-        (BFloat16, Float32),
         (Float32, Float64),
         (Int32, Float64),
         (Int64, Float64),
     ];
+    let narrow = DType::ALL.into_iter().filter(|it| it.working() != *it && !it.is_integer());
     let mut operations = Vec::new();
-    for (dtype, compute) in pairs {
+    for (dtype, compute) in pairs.into_iter().chain(narrow.map(|it| (it, it.working()))) {
         let mut add = |shape: &[usize], input: &[isize], output: &[isize]| {
             let input = Mapped::Identity(operand(dtype, input));
             operations.push(reduction(function, compute, shape, input, output));
