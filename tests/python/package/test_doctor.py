@@ -381,3 +381,25 @@ def test_a_compilation_is_quiet_where_nobody_waits_or_it_is_switched_off(tmp_pat
     assert on_a_terminal(quiet, PYGPU_PROGRESS="0", **kept) == ""
     # In a pipe.
     assert run_python(quiet, **kept).stderr == ""
+
+
+OWN_STDERR = """
+import sys
+import pygpu.autoinit
+from pygpu.compiler import compile
+
+class Log:
+    def write(self, text): ...
+
+kept, closed = sys.stderr, open("/dev/null", "w")
+closed.close()
+for number, stream in enumerate((Log(), closed, None)):
+    sys.stderr = stream
+    assert compile(f"__global__ void k(int *x) {{ x[0] = {number}; }}")
+sys.stderr = kept
+"""
+
+
+def test_a_program_with_another_stderr_compiles(tmp_path):
+    kept = {"PYGPU_CACHE_DIR": str(tmp_path), "PYGPU_BACKEND": "host"}
+    assert run_python(OWN_STDERR, **kept).stderr == ""

@@ -24,7 +24,11 @@ def _is_watched() -> bool:
     """Returns true if a person sees what goes to stderr: on a terminal or in a notebook."""
     if os.environ.get("PYGPU_PROGRESS", "").strip().lower() in _OFF or sys.stderr is None:
         return False
-    return "ipykernel" in sys.modules or sys.stderr.isatty()
+    # A program may have put a stream of its own there, or closed it.
+    try:
+        return "ipykernel" in sys.modules or sys.stderr.isatty()
+    except (AttributeError, ValueError):
+        return False
 
 
 @contextmanager
