@@ -403,3 +403,9 @@ sys.stderr = kept
 def test_a_program_with_another_stderr_compiles(tmp_path):
     kept = {"PYGPU_CACHE_DIR": str(tmp_path), "PYGPU_BACKEND": "host"}
     assert run_python(OWN_STDERR, **kept).stderr == ""
+
+
+def test_folders_of_modules_may_be_out_of_reach(monkeypatch):
+    # As root opens all folders, a name that is too long stands for one that may not be searched.
+    monkeypatch.setattr(sys, "path", [*sys.path, "/" + "x" * 300])
+    assert doctor._other_packages() == []

@@ -324,7 +324,7 @@ def _other_packages() -> list[str]:
     found = []
     for entry in dict.fromkeys(sys.path):
         folder = (Path(entry or ".") / "pygpu").resolve()
-        if folder != own and (folder / "__init__.py").is_file():
+        if folder != own and os.path.isfile(folder / "__init__.py"):
             whose = "Theano's" if any(folder.glob("gpuarray*.so")) else "another"
             found.append(f"{folder} is {whose} package pygpu, and this one is {own}")
     return found
