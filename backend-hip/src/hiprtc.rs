@@ -16,6 +16,7 @@ use codegen::compile::program::ProgramCalls;
 use codegen::compile::{Compilation, Compiled, Compiler};
 use hal::library::{Library, Search};
 use hal::poison::Unpoisoned as _;
+use hal::process::ProcessMutex;
 use hal::{Api, Error, ErrorKind, Result};
 use std::ffi::c_int;
 use std::path::PathBuf;
@@ -24,7 +25,7 @@ use std::sync::{Arc, Mutex};
 type Program = sys::_hiprtcProgram;
 
 /// Held during a compilation: hipRTC of ROCm 5 crashes if the first two compilations run concurrently.
-static COMPILING: Mutex<()> = Mutex::new(());
+static COMPILING: ProcessMutex<()> = ProcessMutex::new(|| ());
 
 /// The name under which every text is compiled. hipRTC of ROCm 6 and 7 writes the text to a file of this name in its
 /// own folder, which a name with `..` would leave. The text itself sets the name that messages use.
@@ -122,7 +123,7 @@ impl Compiler for Hiprtc {
         let options: Vec<&str> = own.iter().chain(&given).map(String::as_str).collect();
         let text = &unit(compilation.name, compilation.options, compilation.text);
         let compilation = &Compilation { text, name: FILE, ..*compilation };
-        let _compiling = COMPILING.lock().unpoisoned();
+        let _compiling = COMPILING.lock();
         as_known(&options, |options| found.calls.compile(compilation, options))
     }
 }

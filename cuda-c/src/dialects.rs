@@ -164,14 +164,16 @@ pub fn adapted(program: &Program<'_>, dialect: Dialect) -> Adapted {
     let Program { file, extern_c, .. } = *program;
     let options = options::for_devices(program.options);
     let mut folders = options::folders(&options);
-    folders.extend_from_slice(program.folders);
+    folders.extend(program.folders.iter().filter(|it| !it.as_os_str().is_empty()).cloned());
     let headers = Headers { dialect, vendor: Vendor { packages: program.packages } };
-    let unasked = unasked::unasked(program.text, !folders.is_empty(), headers);
-    let texts = insertion::own_texts(program.text, &folders);
-    if dialect == Dialect::Host {
-        return for_host(program, options, folders, &texts, unasked);
-    }
+    let mut texts = insertion::own_texts(program.text, &folders);
+    // Macros of options may name anything also.
+    texts.push(options::definitions(&options));
     let codes: Vec<_> = texts.iter().map(|it| code_of(it, false)).collect();
+    let unasked = unasked::unasked(&codes, !folders.is_empty(), headers);
+    if dialect == Dialect::Host {
+        return for_host(program, options, folders, &texts, &codes, unasked);
+    }
     let macros = options::macros(&options, dialect);
     let mut options = macros.options;
     // Macros that a program defines before its lines must not change these headers.
@@ -220,7 +222,9 @@ pub fn adapted(program: &Program<'_>, dialect: Dialect) -> Adapted {
     } else {
         String::new()
     };
-    let reads_files = !folders.is_empty() || has_includes(&before) || has_includes(&text);
+    // A program that asks for a header with `__has_include` is answered by a file.
+    let asks = |it: &str| has_includes(it) || it.contains("__has_include");
+    let reads_files = !folders.is_empty() || asks(&before) || asks(&text);
     Adapted { before, text, options, folders, vendors, reads_files, vectors }
 }
 
@@ -229,6 +233,7 @@ fn for_host(
     mut options: Vec<String>,
     folders: Vec<PathBuf>,
     texts: &[String],
+    codes: &[String],
     unasked: String,
 ) -> Adapted {
     let Program { file, extern_c, .. } = *program;
@@ -239,9 +244,8 @@ fn for_host(
         asked += &format!("#include <{REFERENCES}>\n");
         options.push(FOR_DEVICE.into());
     }
-    let codes: Vec<_> = texts.iter().map(|it| code_of(it, false)).collect();
     let raw = word_set(texts.iter().map(String::as_str));
-    asked += &macros::in_front(&raw, &codes, Dialect::Host);
+    asked += &macros::in_front(&raw, codes, Dialect::Host);
     let text = insertion::with_own_macros(program.text, file);
     let text = format!("{asked}{open}#line 1 \"{file}\"\n{text}{close}");
     Adapted { before: format!("{TYPES}{unasked}"), text, options, folders, ..Adapted::default() }

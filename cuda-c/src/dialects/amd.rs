@@ -37,12 +37,18 @@ const OF_HOST: &[(&str, &str)] = &[
 
 /// Returns true for a word that only programs for HIP have.
 pub(super) fn is_of_hip(word: &str) -> bool {
-    let starts = ["hip", "HIP", "Hip", "__GFX", "__gfx", "__AMD"];
-    let parts = ["_hip", "_HIP", "_Hip"];
+    let has_capital = |start: &str| {
+        word.strip_prefix(start)
+            .is_some_and(|it| it.starts_with(|it: char| it.is_ascii_uppercase()))
+    };
+    let known = ["hip_bfloat16", "hip_bf16", "hip_fp16", "hip_complex", "hip_runtime", "hiprtc"];
+    let starts = ["HIP", "__hip", "__GFX", "__gfx", "__AMD"];
     let lower = word.to_ascii_lowercase();
-    starts.iter().any(|it| word.starts_with(it))
-        || parts.iter().any(|it| word.contains(it))
-        || ["amdgcn", "amdgpu", "rocm", "wavefront"].iter().any(|it| lower.contains(it))
+    has_capital("hip")
+        || has_capital("Hip")
+        || known.iter().chain(&starts).any(|it| word.starts_with(it))
+        || ["_HIP", "ROCM", "WAVEFRONT"].iter().any(|it| word.contains(it))
+        || ["amdgcn", "amdgpu"].iter().any(|it| lower.contains(it))
 }
 
 /// True for one of a list of words that share the given ends: `a|b` and `x|y` are ax, ay, bx, by.
@@ -344,6 +350,9 @@ mod tests {
         );
         assert!(is_vector("make_float4") && is_vector("ulonglong2") && is_vector("cuComplex"));
         assert!(!is_vector("float5") && !is_vector("ufloat2") && !is_vector("make_cuComplex"));
+        for name in ["hip", "hip_angle", "hippo", "left_hip", "wavefront", "rocm", "Hippocampus"] {
+            assert!(!is_of_hip(name), "{name}");
+        }
         assert!(
             is_of_hip("hipError_t")
                 && is_of_hip("is_HIP")

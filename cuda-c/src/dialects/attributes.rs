@@ -10,7 +10,7 @@ use std::ops::Range;
 
 const OF_TYPES: &[&str] = &["__align__", "__attribute__"];
 const OF_VARIABLES: &[&str] = &["__constant__", "__device__", "__shared__", "__managed__"];
-const KEYWORDS: &[&str] = &["struct", "union", "class"];
+const KEYWORDS: &[&str] = &["struct", "union", "class", "enum"];
 
 /// Returns a text with such attributes where the compiler reads them as nvcc does. Lines keep their numbers.
 pub(super) fn in_front(text: &str, dialect: Dialect) -> String {
@@ -21,6 +21,7 @@ pub(super) fn in_front(text: &str, dialect: Dialect) -> String {
         return text.to_owned();
     }
     let names = names(&code, attributes);
+    let with_literals = code_of(text, true);
     // Braces in macros open and close nothing.
     let mut blank = code.clone().into_bytes();
     for directive in directives(&code) {
@@ -30,7 +31,11 @@ pub(super) fn in_front(text: &str, dialect: Dialect) -> String {
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
     for (brace, range) in after_braces(&code, &names) {
         let Some(keyword) = keyword(&code, brace) else { continue };
-        let moved = text[range.clone()].split_whitespace().collect::<Vec<_>>().join(" ");
+        // A directive between the brace and the attribute decides what is compiled.
+        if with_literals[range.clone()].contains('#') {
+            continue;
+        }
+        let moved = with_literals[range.clone()].split_whitespace().collect::<Vec<_>>().join(" ");
         let spaces = text[range.clone()].chars().map(|it| if it == '\n' { it } else { ' ' });
         edits.push((range, spaces.collect()));
         edits.push(match of_types {
@@ -104,12 +109,44 @@ fn keyword(code: &str, close: usize) -> Option<Range<usize>> {
     let bases = declared.char_indices().find(|&(at, it)| {
         it == ':' && !declared[..at].ends_with(':') && !declared[at + 1..].starts_with(':')
     });
-    let declared = &declared[..bases.map_or(declared.len(), |it| it.0)];
+    let declared = without_attributes(&declared[..bases.map_or(declared.len(), |it| it.0)]);
+    let declared = declared.as_str();
     if declared.contains(['(', ')', '=']) {
         return None;
     }
-    let last = words(declared).filter(|it| KEYWORDS.contains(&&declared[it.clone()])).last()?;
+    let mut keywords = words(declared).filter(|it| KEYWORDS.contains(&&declared[it.clone()]));
+    let mut last = keywords.by_ref().last()?;
+    // `enum class` is one keyword.
+    let before = declared[..last.start].trim_end();
+    if before.ends_with("enum") {
+        last.start = before.len() - "enum".len();
+    }
     Some(head + last.start..head + last.end)
+}
+
+/// Returns a head with spaces in place of template parameters, and of attributes with their arguments.
+fn without_attributes(head: &str) -> String {
+    let mut bytes = head.as_bytes().to_vec();
+    for word in words(head) {
+        let name = &head[word.clone()];
+        let open = head.len() - after(head, word.end).len();
+        let end = match name {
+            "alignas" => closing(head, open),
+            _ if OF_TYPES.contains(&name) && head[open..].starts_with('(') => closing(head, open),
+            "template" => {
+                let mut depth = 0_usize;
+                let end = head[open..].find(|it| {
+                    depth += usize::from(it == '<');
+                    depth = depth.saturating_sub(usize::from(it == '>'));
+                    depth == 0
+                });
+                end.map_or(head.len(), |it| open + it + 1)
+            }
+            _ => continue,
+        };
+        bytes[word.start..end].fill(b' ');
+    }
+    String::from_utf8(bytes).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -145,6 +182,23 @@ mod tests {
         ("} __align__(8) x; {", ""),
         ("struct { int a; } b; // __align__", ""),
         ("struct s { int a; } __constant__ c;", ""),
+        (
+            "struct __align__(8) s { char a; } __align__(16);",
+            "struct __align__(16) __align__(8) s { char a; } ;",
+        ),
+        (
+            "typedef struct alignas(4) { char a; } __align__(16) s;",
+            "typedef struct __align__(16) alignas(4) { char a; } s;",
+        ),
+        (
+            "template <class T, int n = 3> struct s { T a[n]; } __align__(16);",
+            "template <class T, int n = 3> struct __align__(16) s { T a[n]; } ;",
+        ),
+        (
+            "struct s { char a; } // aligned\n__align__(16);",
+            "struct __align__(16) s { char a; } \n;",
+        ),
+        ("typedef struct { char a; }\n#ifdef A\n__align__(16)\n#endif\ns;", ""),
     ];
     const OF_VARIABLES: &[(&str, &str)] = &[
         ("struct s { int a; } __constant__ c;", "__constant__ struct s { int a; } c;"),
@@ -160,6 +214,8 @@ mod tests {
             "__global__ void k() { struct : base { int a; } __shared__ s; }",
             "__global__ void k() { __shared__ struct : base { int a; } s; }",
         ),
+        ("enum class e { a } __device__ v;", "__device__ enum class e { a } v;"),
+        ("enum e { a } __constant__ v;", "__constant__ enum e { a } v;"),
         ("struct s { int a; __device__ int f() { return a; } __device__ int g(); };", ""),
         ("struct s { int a; }; __constant__ s c;", ""),
         ("template <class T> __global__ void g(T *p) { } __device__ int v;", ""),

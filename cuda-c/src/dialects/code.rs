@@ -1,5 +1,6 @@
 //! A text before any preprocessor: its code, words, directives and `#include` lines.
 
+use crate::tokens::raw_end;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -14,8 +15,11 @@ use std::ops::Range;
 pub fn code_of(text: &str, keep_literals: bool) -> String {
     let mut code = text.as_bytes().to_vec();
     let mut at = 0;
+    let last_close = text.rfind("*/").unwrap_or(0);
     while at < text.len() {
-        let Some(end) = skipped(text.as_bytes(), at) else {
+        // The rest of an unterminated comment is not searched again and again.
+        let is_open = last_close < at + 2 && text.as_bytes()[at..].starts_with(b"/*");
+        let Some(end) = (if is_open { None } else { skipped(text.as_bytes(), at) }) else {
             at += 1;
             continue;
         };
@@ -43,8 +47,9 @@ fn skipped(bytes: &[u8], start: usize) -> Option<usize> {
             let end = rest[2..].windows(2).position(|it| it == b"*/")?;
             Some(start + 2 + end + 2)
         }
-        // After a digit, a quotation mark separates digits.
-        (b'\'', _) if start > 0 && bytes[start - 1].is_ascii_hexdigit() => None,
+        // In a number, a quotation mark separates digits.
+        (b'\'', _) if is_in_number(bytes, start) => None,
+        (b'"', _) if is_raw(bytes, start) => Some(raw_end(bytes, start)),
         (quote @ (b'"' | b'\''), _) => {
             let mut at = 1;
             loop {
@@ -58,6 +63,22 @@ fn skipped(bytes: &[u8], start: usize) -> Option<usize> {
         }
         _ => None,
     }
+}
+
+/// The word that ends before a position.
+fn word_before(bytes: &[u8], end: usize, is_part: impl Fn(u8) -> bool) -> &[u8] {
+    let length = bytes[..end].iter().rev().take_while(|it| is_part(**it)).count();
+    &bytes[end - length..end]
+}
+
+fn is_in_number(bytes: &[u8], quote: usize) -> bool {
+    let word = word_before(bytes, quote, |it| is_part(it) || it == b'\'');
+    word.first().is_some_and(u8::is_ascii_digit)
+}
+
+/// True for the quotation mark of a raw string, such as `R"(...)"`.
+fn is_raw(bytes: &[u8], quote: usize) -> bool {
+    matches!(word_before(bytes, quote, is_part), b"R" | b"LR" | b"uR" | b"UR" | b"u8R")
 }
 
 fn is_part(byte: u8) -> bool {
@@ -213,6 +234,9 @@ mod tests {
             ("\"open\nnext", "\"open\nnext"),
             ("a /* open", "a /* open"),
             ("\"µ\" µ", "     µ"),
+            ("u8'\"' + u8'\"'", "u8    + u8   "),
+            ("R\"(\n#define A\n)\" b", "R  \n         \n   b"),
+            ("LR\"x(\")x\"; c", "LR        ; c"),
         ];
         for (text, code) in rows {
             assert_eq!(code_of(text, false), code, "{text:?}");

@@ -7,7 +7,6 @@ use super::unasked;
 use super::vendor::Vendor;
 use crate::headers::{STD, for_gpu};
 use std::collections::HashSet;
-use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -114,6 +113,7 @@ impl Headers<'_> {
     /// numbers in the compiler's messages.
     pub(super) fn inserted(self, text: &str, file: &str, folders: &[PathBuf]) -> String {
         let code = code_of(text, false);
+        let lines = Lines::of(text, &code, file);
         let mut places = Vec::new();
         for include in includes(text) {
             let Range { start, end } = include.range;
@@ -124,8 +124,7 @@ impl Headers<'_> {
             let new = match self.text(include.name) {
                 // A comment may follow on the line.
                 Some(own) => {
-                    let line = line_number(text, end);
-                    format!("#line 1 \"{}\"\n{own}#line {line} \"{file}\"\n", include.name)
+                    format!("#line 1 \"{}\"\n{own}{}\n", include.name, lines.directive(end, 0))
                 }
                 None => {
                     let is_built_in =
@@ -138,8 +137,8 @@ impl Headers<'_> {
             };
             places.push((start..end, new));
         }
-        places.extend(redefinitions(text, &code, file));
-        with_line_numbers(text, &code, file, places)
+        places.extend(redefinitions(&code, &lines));
+        with_line_numbers(text, &code, &lines, places)
     }
 
     /// Returns the headers of the C++ library that a text includes and that are NVIDIA's.
@@ -209,25 +208,58 @@ pub(super) fn own_texts(text: &str, folders: &[PathBuf]) -> Vec<String> {
 /// Returns a text in which its definitions of macros that unasked headers have replace those.
 pub(super) fn with_own_macros(text: &str, file: &str) -> String {
     let code = code_of(text, false);
-    with_line_numbers(text, &code, file, redefinitions(text, &code, file).collect())
+    let lines = Lines::of(text, &code, file);
+    with_line_numbers(text, &code, &lines, redefinitions(&code, &lines).collect())
 }
 
-fn line_number(text: &str, at: usize) -> usize {
-    text[..at].matches('\n').count() + 1
+/// The numbers of a text's lines and the files that they are of, which the text itself may change.
+struct Lines<'a> {
+    /// The positions of line feeds.
+    feeds: Vec<usize>,
+    /// The text's own `#line` directives: the index of the next line, its number, and the file.
+    own: Vec<(usize, usize, &'a str)>,
+    file: &'a str,
 }
 
-fn redefinitions(
-    text: &str,
-    code: &str,
-    file: &str,
-) -> impl Iterator<Item = (Range<usize>, String)> {
+impl<'a> Lines<'a> {
+    fn of(text: &'a str, code: &str, file: &'a str) -> Lines<'a> {
+        let feeds: Vec<_> = text.match_indices('\n').map(|it| it.0).collect();
+        let mut lines = Lines { feeds, own: Vec::new(), file };
+        for directive in directives(code).filter(|it| it.name == "line") {
+            let Range { start, end } = directive.range;
+            let rest = text[start..end].trim_start().trim_start_matches('#').trim_start();
+            let mut words = rest.trim_start_matches("line").trim().splitn(2, char::is_whitespace);
+            let Some(Ok(number)) = words.next().map(str::parse) else { continue };
+            let name = words.next().and_then(|it| it.split('"').nth(1));
+            let file = name.unwrap_or(lines.own.last().map_or(file, |it| it.2));
+            lines.own.push((lines.index(end) + 1, number, file));
+        }
+        lines
+    }
+
+    fn index(&self, at: usize) -> usize {
+        self.feeds.partition_point(|it| *it < at)
+    }
+
+    /// The directive that numbers the next line as the line of a position, or so many lines later.
+    fn directive(&self, at: usize, later: usize) -> String {
+        let index = self.index(at);
+        let known = self.own.partition_point(|it| it.0 <= index);
+        let (first, number, file) = match known.checked_sub(1) {
+            Some(last) => self.own[last],
+            None => (0, 1, self.file),
+        };
+        format!("#line {} \"{file}\"", number + index - first + later)
+    }
+}
+
+fn redefinitions(code: &str, lines: &Lines<'_>) -> impl Iterator<Item = (Range<usize>, String)> {
     definitions(code).filter(|it| unasked::header(it.1).is_some()).map(
         move |(directive, name, value)| {
             let Range { start, end } = directive.range;
             let range = start..end - value.len();
-            let line = line_number(text, start);
-            let new = format!("#undef {name}\n#line {line} \"{file}\"\n{}", &code[range.clone()]);
-            (range, new)
+            let (own, line) = (&code[range.clone()], lines.directive(start, 0));
+            (range, format!("#undef {name}\n{line}\n{own}"))
         },
     )
 }
@@ -249,7 +281,7 @@ fn replaced(text: &str, mut places: Vec<(Range<usize>, String)>) -> String {
 fn with_line_numbers(
     text: &str,
     code: &str,
-    file: &str,
+    lines: &Lines<'_>,
     mut places: Vec<(Range<usize>, String)>,
 ) -> String {
     let changed = places.iter().filter(|it| it.1 != text[it.0.clone()]).map(|it| it.0.end).min();
@@ -257,11 +289,12 @@ fn with_line_numbers(
         for directive in directives(text) {
             let Range { start, end } = directive.range;
             let is_condition = matches!(directive.name, "endif" | "else" | "elif");
-            // The #line in a part that was left out was left out with it.
-            if is_condition && start >= first && code[start..end] == text[start..end] {
-                let mut new = text[start..end].to_owned();
-                let _ = write!(new, "\n#line {} \"{file}\"", line_number(text, end) + 1);
-                places.push((start..end, new));
+            // The #line in a part that was left out was left out with it. A comment may follow the word, if it ends
+            // on the line.
+            let (line, is_code) = (&text[start..end], code[start..end].contains('#'));
+            let is_whole = line.rfind("/*") <= line.rfind("*/");
+            if is_condition && start >= first && is_code && is_whole {
+                places.push((start..end, format!("{line}\n{}", lines.directive(end, 1))));
             }
         }
     }

@@ -11,6 +11,8 @@ const WITH_VALUE: &str = "
     -Xcompiler --compiler-options -ccbin --compiler-bindir -Xlinker -default-stream --default-stream
     -Xcudafe -t --threads -e --entries -O --optimize -m --machine -Werror --Werror -cudart --cudart
     -time --time -keep-dir --keep-dir -Xnvlink --nvlink-options -Xarchive --archive-options
+    -Xfatbin --fatbin-options -L --library-path -l --library -compress-mode --compress-mode
+    -split-compile --split-compile -MF --dependency-output -MT
     -gencode --generate-code -code --gpu-code -x --x -odir
 ";
 
@@ -21,7 +23,7 @@ const ALONE: &str = "
     -forward-unknown-to-host-compiler --forward-unknown-to-host-compiler -Wno-deprecated-gpu-targets
     -src-in-ptx --source-in-ptx -Wno-deprecated-declarations -Wreorder -Wdefault-stream-launch
     -Wmissing-launch-bounds -Wext-lambda-captures-this --keep -keep -cubin --cubin -shared -c
-    -res-usage --resource-usage
+    -res-usage --resource-usage -no-compress --no-compress -ewp -MD -MMD -MP
     -expt-relaxed-constexpr --expt-relaxed-constexpr -extended-lambda --extended-lambda
     -expt-extended-lambda --expt-extended-lambda
     -arch=native -arch=all -arch=all-major
@@ -41,11 +43,13 @@ fn is_in(list: &str, name: &str) -> bool {
     list.split_ascii_whitespace().any(|it| it == name)
 }
 
-/// True for a library or a folder of libraries, which only a linker reads.
+/// True for a library or a folder of libraries, which only a linker reads, and for a number of threads.
 fn is_library(option: &str) -> bool {
     let name = option.strip_prefix("-l");
-    (option.len() > 2 && option.starts_with("-L"))
-        || name.is_some_and(|it| !matches!(it, "" | "ineinfo" | "ib" | "ink"))
+    let threads = option.strip_prefix("-t");
+    option.starts_with("-L")
+        || name.is_some_and(|it| !matches!(it, "ineinfo" | "ib" | "ink"))
+        || threads.is_some_and(|it| it.bytes().all(|it| it.is_ascii_digit()))
 }
 
 /// Returns nvcc's options without those that make no difference to code for a device, in the form of run-time compilers.
@@ -64,7 +68,7 @@ pub(super) fn for_devices(options: &[&str]) -> Vec<String> {
             left.extend(rest.next().filter(|it| !it.is_empty()).map(Into::into));
         } else if let Some((_, joined)) = joined {
             left.push(format!("{joined}{}", value.or_else(|| rest.next()).unwrap_or("")));
-        } else if !is_in(ALONE, option) && !is_library(option) {
+        } else if !option.is_empty() && !is_in(ALONE, option) && !is_library(option) {
             left.push(option.into());
         }
     }
@@ -113,6 +117,19 @@ pub(super) fn macros(options: &[String], dialect: Dialect) -> Macros {
         let split = is_split.then(|| rest.next().map_or("", String::as_str));
         let definition =
             split.or_else(|| option.strip_prefix("-D").or(option.strip_prefix("--define-macro=")));
+        let undefined = option.strip_prefix("-U").or(option.strip_prefix("--undefine-macro="));
+        if let Some(name) = undefined {
+            let name = match name.is_empty() {
+                true => rest.clone().next().map_or("", String::as_str),
+                false => name,
+            };
+            for lines in [&mut all.first, &mut all.own] {
+                let is_other = |line: &&str| {
+                    line.strip_prefix("#define ").and_then(read).is_none_or(|it| it.name != name)
+                };
+                *lines = lines.split_inclusive('\n').filter(is_other).collect();
+            }
+        }
         let macro_ = definition.and_then(read);
         let name = macro_.map_or("", |it| it.name);
         let is_asked = is_amd && is_asked_for(name);
@@ -148,6 +165,22 @@ fn read(definition: &str) -> Option<Macro<'_>> {
     (!name.is_empty()).then_some(Macro { name, parameters, value })
 }
 
+/// Returns the definitions of macros in options as lines of a text.
+pub(super) fn definitions(options: &[String]) -> String {
+    let mut lines = String::new();
+    let mut rest = options.iter();
+    while let Some(option) = rest.next() {
+        let value = match option.as_str() {
+            "-D" | "--define-macro" => rest.next().map(String::as_str),
+            _ => option.strip_prefix("-D").or(option.strip_prefix("--define-macro=")),
+        };
+        if let Some(it) = value.and_then(read) {
+            lines += &format!("#define {}{} {}\n", it.name, it.parameters, it.value);
+        }
+    }
+    lines
+}
+
 /// True for a name as headers have it for parameters and types.
 fn is_plain(name: &str) -> bool {
     (1..=2).contains(&name.chars().count()) || name.starts_with(|it: char| it.is_ascii_lowercase())
@@ -161,7 +194,8 @@ mod tests {
     fn options_of_the_host_make_no_difference() {
         let rows: &[(&[&str], &[&str])] = &[
             (&["-O3", "-Xcompiler", "-fPIC", "-lineinfo"], &["-lineinfo"]),
-            (&["-Xcompiler=-fPIC", "-lm", "-L/usr/lib", "-L"], &["-L"]),
+            (&["-Xcompiler=-fPIC", "-lm", "-L/usr/lib", "-t4", "", "-L", "/usr"], &[]),
+            (&["-Xfatbin", "-compress-all", "-no-compress", "-ewp", "-l", "m"], &[]),
             (&["-std", "c++17", "--std=c++14"], &["-std=c++17", "-std=c++14"]),
             (&["-isystem", "a", "-I", "b"], &["-Ia", "-I", "b"]),
             (&["-Xptxas", "-v", "-arch=native", "-arch=sm_90"], &["-Xptxas", "-v", "-arch=sm_90"]),
@@ -207,6 +241,15 @@ mod tests {
         assert_eq!(
             found.own,
             "#define T float\n#define n 7\n#define f(a) a\n#define U 1\n#define y out\n"
+        );
+        let undefined = macros(&options(&["-Dx=3", "-Dy=4", "-Ux"]), Dialect::Nvrtc);
+        assert_eq!(
+            (undefined.own.as_str(), &undefined.options[..]),
+            ("#define y 4\n", &options(&["-Ux"])[..])
+        );
+        assert_eq!(
+            super::definitions(&given),
+            "#define T float\n#define LONG 1\n#define n 7\n#define f(a) a\n#define U 1\n#define y out\n"
         );
         let asked = macros(&options(&["-D__CUDA_ARCH__=800"]), Dialect::Hiprtc);
         assert_eq!((asked.first.as_str(), asked.own.as_str()), ("#define __CUDA_ARCH__ 800\n", ""));

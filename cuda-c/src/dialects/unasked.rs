@@ -1,6 +1,6 @@
 //! The headers that nvcc includes in front of every program, as far as a text uses their names.
 
-use super::code::{after, code_of, word_set, words};
+use super::code::{after, word_set, words};
 use super::insertion::Headers;
 use std::collections::HashMap;
 
@@ -65,10 +65,10 @@ pub(super) fn header(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Returns what nvcc includes unasked, as far as a text may use it. The program's own headers, in folders, may use any
-/// of `std`. A header is left out if the text defines one of its types otherwise.
-pub(super) fn unasked(text: &str, has_folders: bool, headers: Headers<'_>) -> String {
-    let code = code_of(text, false);
+/// Returns what nvcc includes unasked, as far as a program's texts may use it. The program's own headers, in folders, may
+/// use any of `std`. A header is left out if the texts define one of its types otherwise.
+pub(super) fn unasked(codes: &[String], has_folders: bool, headers: Headers<'_>) -> String {
+    let code = codes.join("\n");
     let names = word_set([code.as_str()]);
     let used: Vec<_> = names.iter().filter_map(|it| header(it)).collect();
     let mut included: Vec<_> = OF_C.iter().filter(|it| used.contains(it)).copied().collect();
@@ -117,7 +117,7 @@ fn is_word(it: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::Dialect;
-    use super::super::code::includes;
+    use super::super::code::{code_of, includes};
     use super::super::vendor::Vendor;
     use super::{Headers, header, types, unasked};
 
@@ -172,7 +172,7 @@ mod tests {
         ];
         let vendor = Vendor { packages: &[] };
         let found = |text: &str, dialect| {
-            let lines = unasked(text, false, Headers { dialect, vendor });
+            let lines = unasked(&[code_of(text, false)], false, Headers { dialect, vendor });
             includes(&lines).map(|it| it.name.to_owned()).collect::<Vec<_>>()
         };
         for (text, expected) in rows {

@@ -70,7 +70,8 @@ pub(super) fn in_front(texts: &[String], codes: &[String]) -> String {
         return String::new();
     }
     let mut lines = String::new();
-    let is_of_hip = included.any(|name| words(name).any(|it| is_of_hip(&name[it])));
+    let is_of_hip =
+        included.any(|name| name.starts_with("hip/") || words(name).any(|it| is_of_hip(&name[it])));
     if needs_width && !is_of_hip && is_of_cuda(&code, &all, has_groups) {
         lines += "#define PYGPU_WARPS_OF_32\n";
     }
