@@ -236,7 +236,7 @@ mod tests {
             ("\"µ\" µ", "     µ"),
             ("u8'\"' + u8'\"'", "u8    + u8   "),
             ("R\"(\n#define A\n)\" b", "R  \n         \n   b"),
-            ("LR\"x(\")x\"; c", "LR        ; c"),
+            ("LR\"x(\")x\"; c", "LR       ; c"),
         ];
         for (text, code) in rows {
             assert_eq!(code_of(text, false), code, "{text:?}");

@@ -125,7 +125,9 @@ pub(super) fn macros(options: &[String], dialect: Dialect) -> Macros {
             };
             for lines in [&mut all.first, &mut all.own] {
                 let is_other = |line: &&str| {
-                    line.strip_prefix("#define ").and_then(read).is_none_or(|it| it.name != name)
+                    let defined =
+                        line.strip_prefix("#define ").and_then(|it| it.strip_prefix(name));
+                    !defined.is_some_and(|it| it.starts_with([' ', '(']))
                 };
                 *lines = lines.split_inclusive('\n').filter(is_other).collect();
             }
