@@ -40,7 +40,7 @@ const HIP_OPTIONS: &[&str] = &["--no-gpu-bundle-output", "-nogpuinc", "-fuse-cui
 /// which ROCm loads since 6.3.
 const CODE_OBJECTS: [&str; 2] = ["-mcode-object-version=4", "-mcode-object-version=6"];
 
-/// Kernels to try a compiler with: with a function of AMD's device library, without one, and
+/// Kernels to try a compiler with: one that calls AMD's device library, one that does not, and one
 /// for NVRTC.
 const HIP_KERNEL: &str = "extern \"C\" __attribute__((device)) double __ocml_sin_f64(double);
 extern \"C\" __attribute__((global)) void probe(double* x) { *x = __ocml_sin_f64(*x); }
@@ -49,7 +49,7 @@ const BARE_KERNEL: &str =
     "extern \"C\" __attribute__((global)) void probe(double* x) { *x += 1; }\n";
 const CUDA_KERNEL: &str = "extern \"C\" __global__ void probe(double* x) { *x = sin(*x); }\n";
 
-/// Where distributions keep AMD's device library, if clang does not find it by itself.
+/// Folders of AMD's device library in distributions, in case clang does not find it by itself.
 const BITCODE: [&str; 6] = [
     "opt/rocm/amdgcn/bitcode",
     "usr/lib/x86_64-linux-gnu/amdgcn/bitcode",
@@ -63,7 +63,7 @@ impl Compiler {
     /// The first compiler that works for a target; `scratch` is a folder for its files.
     ///
     /// # Errors
-    /// A line that names what was tried, why it was passed over, and what to install.
+    /// A line that names each compiler with the reason for refusing it, and the packages to install.
     pub(crate) fn find(
         target: &Target,
         environment: &Environment,
@@ -127,7 +127,7 @@ impl Compiler {
             ["cu", "out"].map(|end| scratch.join(format!("{name}.{target}.{end}")));
         let failed = |error: std::io::Error| error.to_string();
         fs::write(&source, text).map_err(failed)?;
-        // What an earlier attempt left is not this one's result.
+        // A file of an earlier attempt must not pass for this one's result.
         let _ = fs::remove_file(&output);
         run(&mut self.command(&source, &output))?;
         let code = fs::read(&output).map_err(|_| "nothing, and made no code")?;
@@ -191,7 +191,7 @@ pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     Err(told(text.lines()))
 }
 
-/// The first line that tells of an error, else the first.
+/// Returns the first line with an error, or the first line.
 fn told<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     let lines: Vec<&str> = lines.map(str::trim).filter(|line| !line.is_empty()).collect();
     let tells = |line: &&&str| line.contains("error") || line.contains("fatal");

@@ -36,8 +36,7 @@ impl Environment {
         (self.read)(name).filter(|value| !value.is_empty())
     }
 
-    /// The variables that the result depends on: those asked for, but for what cargo itself
-    /// sets.
+    /// Returns the variables that the result depends on: all that were read, except cargo's own.
     pub(crate) fn names(&self) -> Vec<String> {
         let own = ["OUT_DIR", "NUM_JOBS"];
         let names = self.names.borrow();
@@ -58,7 +57,7 @@ impl Environment {
         all.filter(|path| is_program(path.as_path())).collect()
     }
 
-    /// How many compilers may run at a time.
+    /// Returns the number of compilers that may run at a time.
     pub(crate) fn jobs(&self) -> usize {
         let given = self.variable("NUM_JOBS").and_then(|it| it.to_str()?.parse().ok());
         let here = || thread::available_parallelism().map_or(1, usize::from);

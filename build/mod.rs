@@ -1,5 +1,5 @@
-//! What the build script does: it turns `PYBIND_GPU_TARGET` and `PYBIND_GPU_PREFERRED_BACKEND`
-//! into what `src/embedded.rs` includes.
+//! The build script: turns `PYBIND_GPU_TARGET` and `PYBIND_GPU_PREFERRED_BACKEND` into the file that
+//! `src/embedded.rs` includes.
 
 #[cfg(feature = "aot")]
 pub(crate) mod compiler;
@@ -24,11 +24,11 @@ pub(crate) const TARGET_VARIABLE: &str = "PYBIND_GPU_TARGET";
 /// The variable with the backend that is tried first.
 pub(crate) const PREFERRED_VARIABLE: &str = "PYBIND_GPU_PREFERRED_BACKEND";
 
-/// Reads the request, compiles, and writes what the facade includes to `OUT_DIR`: `code0.bin`
-/// and so on, and `embedded.rs`. Returns warnings.
+/// Reads the variables, compiles, and writes the files that the facade includes to `OUT_DIR`:
+/// `code0.bin` and so on, and `embedded.rs`. Returns warnings.
 ///
 /// # Errors
-/// One line that says what is wrong and what to do.
+/// One line with the reason and the remedy.
 pub(crate) fn run(environment: &Environment) -> Result<Vec<String>, String> {
     let targets = Targets::requested(environment)?;
     let preferred = preferred(environment, targets.backend())?;
@@ -45,8 +45,7 @@ pub(crate) fn run(environment: &Environment) -> Result<Vec<String>, String> {
     Ok(built.warnings)
 }
 
-/// The facade's `Choice` that is tried first: that of the variable, else that of the first
-/// target, else none.
+/// Returns the facade's `Choice` that is tried first: the variable's, or the first target's.
 pub(crate) fn preferred(
     environment: &Environment,
     first_target: Option<&'static str>,
@@ -62,7 +61,7 @@ pub(crate) fn preferred(
     }
 }
 
-/// What was built.
+/// The result of the build.
 #[derive(Debug, Default)]
 pub(crate) struct Built {
     /// The rows of the facade's table of embedded targets, in Rust.

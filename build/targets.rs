@@ -20,7 +20,7 @@ pub(crate) struct Embedded {
     pub(crate) target: Target,
     pub(crate) compiler: String,
     pub(crate) objects: Vec<PackedObject>,
-    /// Names of units that need AMD's device library where there is none.
+    /// Names of units that were left out because AMD's device library is missing.
     pub(crate) left_out: Vec<String>,
 }
 
@@ -68,7 +68,7 @@ impl Targets {
             // Writing to a String cannot fail.
             let _ = writeln!(
                 built.rows,
-                "    // SAFETY: made of these sources by this script.\n    unsafe {{ \
+                "    // SAFETY: this script compiled these sources.\n    unsafe {{ \
                  EmbeddedTarget::new({:?}, {:?}, include_bytes!(concat!(env!(\"OUT_DIR\"), \
                  \"/code{number}.bin\"))) }},",
                 target.to_string(),
@@ -86,8 +86,7 @@ fn backend(target: &Target) -> &'static str {
     }
 }
 
-/// Compiles the catalogue for a target. Objects that did not change are those of the last
-/// build.
+/// Compiles the catalogue for a target. Unchanged objects are taken from the last build.
 fn compile(target: &Target, environment: &Environment, out: &Path) -> Result<Embedded, String> {
     let scratch = out.join("units");
     fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;

@@ -1,4 +1,4 @@
-//! Compiles the units of a target, as many at a time as there are processors.
+//! Compiles the units of a target, one on each processor at a time.
 
 use super::TARGET_VARIABLE;
 use super::compiler::Compiler;
@@ -16,7 +16,7 @@ use std::thread;
 /// Compiles every group with a compiler that works; `scratch` is a folder for its files.
 ///
 /// # Errors
-/// A line that names the unit and the compiler, with what it said.
+/// A line that names the unit and the compiler, with the compiler's message.
 pub(crate) fn compile(
     compiler: &Compiler,
     groups: &[Group],
@@ -62,8 +62,8 @@ pub(crate) fn compile(
     Ok(embedded)
 }
 
-/// The object of a group, from the last build if nothing has changed; `None` if it needs
-/// AMD's device library where there is none.
+/// Returns the object of a group, from the last build if nothing has changed; `None` if it needs
+/// AMD's device library and that is missing.
 fn object(
     compiler: &Compiler,
     group: &Group,

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`Compiler`], [`Compilation`], [`Compiled`] | a compiler that is present at run time |
 //! | [`program`] | NVRTC and hipRTC, one C interface under two prefixes |
-//! | [`cuda_search`] | where CUDA's libraries may be |
+//! | [`cuda_search`] | the search for CUDA's libraries |
 //! | [`CodeCache`], [`compile_cached`] | compiled code on disk |
 //! | [`embedded`] | code compiled ahead of time and embedded in the program |
 //! | [`mod@format`] | checks that bytes are complete ELF files, fat binaries or PTX |
@@ -154,8 +154,8 @@ impl JitOptions {
     }
 }
 
-// Code for a builtin operation: the on-disk cache's, else a run-time compiler's. Embedded code,
-// which comes first, is `embedded::EmbeddedModule`.
+// Code for a builtin operation: from the on-disk cache, or from a run-time compiler. Embedded code,
+// which is preferred, is in `embedded::EmbeddedModule`.
 
 /// Finds code for a compilation of a builtin source, made by any compiler, passes it to `load`, and
 /// returns the result. Code from the cache that `load` refuses is compiled again.

@@ -33,8 +33,8 @@ struct LoadedKernels {
     /// The context's epoch when the kernels were loaded. They do not exist in another epoch.
     epoch: u64,
     kernels: FxHashMap<KernelSpec, Kernels>,
-    /// Embedded modules, some with kernels of many specifications; `None` for those that the
-    /// driver refused.
+    /// Embedded modules, some with kernels of many specifications; `None` for modules that the driver
+    /// refused.
     embedded: FxHashMap<ModuleId, Option<Handle>>,
 }
 
@@ -80,8 +80,8 @@ impl Builtins {
         Ok(kernels)
     }
 
-    /// The best module with the kernels of a source that is part of the program and that the
-    /// driver takes, if there is one.
+    /// Returns the best embedded module with the kernels of a source that the driver accepts, if there
+    /// is one.
     fn embedded_module(&self, source: &str) -> Result<Option<Handle>> {
         for found in EmbeddedModule::all(self.context.target()?, source) {
             if let Some(module) = self.load_embedded(&found)? {
@@ -91,7 +91,7 @@ impl Builtins {
         Ok(None)
     }
 
-    /// An embedded module; `None` if the driver does not take it.
+    /// Loads an embedded module; `None` if the driver refuses it.
     fn load_embedded(&self, found: &EmbeddedModule) -> Result<Option<Handle>> {
         let context = &self.context;
         if let Some(known) = self.known(|loaded| loaded.embedded.get(&found.id).copied()) {

@@ -29,7 +29,7 @@ pub struct SearchPaths {
     pub file: Option<OsString>,
     /// The value of [`BLAS_VARIABLE`].
     pub blas: Option<OsString>,
-    /// Of libraries or of Python packages, named by the user.
+    /// Library folders or Python package folders that the user named.
     named: Vec<PathBuf>,
     toolkits: Vec<PathBuf>,
     /// Folders of Python packages.
@@ -56,12 +56,12 @@ impl SearchPaths {
         }
     }
 
-    /// What may be NVRTC, in this order.
+    /// Returns the candidates for NVRTC, in the order to try.
     pub fn candidates(&self, driver_major: c_int) -> Vec<PathBuf> {
         self.files(&names(driver_major), "cuda_nvrtc", driver_major)
     }
 
-    /// What may be cuBLAS, in this order.
+    /// Returns the candidates for cuBLAS, in the order to try.
     pub fn blas_candidates(&self, driver_major: c_int) -> Vec<PathBuf> {
         let majors = (11..=LATEST_MAJOR.max(driver_major)).rev();
         let names: Vec<_> = majors.map(|it| (it, format!("libcublas.so.{it}"))).collect();
@@ -99,7 +99,7 @@ impl SearchPaths {
         paths
     }
 
-    /// What to do without NVRTC, and in which folders there is none.
+    /// Returns advice on installing NVRTC, with the folders that were searched.
     pub fn advice(&self, driver_major: c_int) -> String {
         let package = match driver_major {
             1..12 => "nvidia-cuda-nvrtc-cu11",
@@ -118,10 +118,10 @@ impl SearchPaths {
         )
     }
 
-    /// The folders to include CUDA's headers from: those beside this NVRTC, else those of a
-    /// toolkit. Empty if there are none.
+    /// Returns the folders to include CUDA's headers from: next to this NVRTC, or in a toolkit. Empty if
+    /// no headers are found.
     pub fn headers(&self, nvrtc: &Path) -> Vec<PathBuf> {
-        // A link to the library may lie elsewhere than its headers.
+        // The library may be a symbolic link into another installation.
         let real = nvrtc.canonicalize();
         let beside = [Some(nvrtc), real.as_deref().ok()].into_iter().flatten().flat_map(|file| {
             let root = file.parent().and_then(Path::parent);

@@ -1,8 +1,8 @@
-//! Builtin operations that were compiled ahead of time and are part of the program.
+//! Builtin operations that were compiled ahead of time and embedded in the program.
 //!
-//! The facade's build packs them ([`pack`]) and its registry makes them known ([`register`]);
-//! a device uses those that [`Target::fit`] it, and only for the very source that they were
-//! made from.
+//! The facade's build packs them ([`pack`]), and its registry registers them ([`register`]). A device
+//! uses the code that fits it ([`Target::fit`]), and only for the exact source from which it was
+//! compiled.
 
 use crate::compile::ptx::PtxUnit;
 use crate::compile::target::Target;
@@ -12,35 +12,34 @@ use std::fmt;
 use std::sync::{OnceLock, RwLock};
 use xxhash_rust::xxh3::xxh3_128;
 
-// The form of code in the program: blocks, each compressed by itself so that the first
-// operation unpacks only its own, and an index of the modules in them by the source they were made
-// from. What many blocks have in common is found in a dictionary, which is compressed as well and
-// unpacked once.
+// An archive of code: blocks, and an index of their modules by source. Each block is compressed
+// separately, so that an operation unpacks only its own block. A dictionary holds text that many
+// blocks share; it is compressed also, and unpacked once.
 //
 // All numbers are little-endian:
 // ```text
 // magic; number of blocks, of entries, of kernels           8 bytes, 3 x u32
-// blocks: where the code begins, its size packed and not    3 x u32 each; the first: the dictionary
-// entries, sorted: a source's key; its block, where its     16 bytes, 3 x u32 each
-//     module begins there and how long it is
+// blocks: start of the code, its packed and unpacked size   3 x u32 each; the first: the dictionary
+// entries, sorted: a source's key; its block, the start     16 bytes, 3 x u32 each
+//     of its module in the block, and the module's length
 // code                                                      raw LZMA each
 // ```
 
-/// Changes with the form.
+/// The magic number; a new form gets a new one.
 const MAGIC: [u8; 8] = *b"pygpuao3";
 const HEADER: usize = 8 + 3 * 4;
 const BLOCK: usize = 3 * 4;
 const ENTRY: usize = 16 + 3 * 4;
 
 #[cfg(any(test, feature = "embedded"))]
-/// The bits of context and position in LZMA's models: text and instructions of whole words.
+/// LZMA's `lc`, `lp` and `pb`, chosen for text and for instructions of whole words.
 const MODEL: [u32; 3] = [3, 0, 2];
 
-/// No block is larger, nor is the dictionary.
+/// The largest size of a block, and of the dictionary.
 const MOST: usize = 1 << 28;
 
-/// What kernels are found under: the hash (XXH3, 128 bits) of their specification's source, so
-/// that code is used for the very text that it was made from and no other.
+/// The key of kernels: the hash (XXH3, 128 bits) of their specification's source. Code is used for the
+/// exact text from which it was compiled only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SourceKey([u8; 16]);
 
@@ -50,7 +49,7 @@ impl SourceKey {
     }
 }
 
-/// One compiled unit: its modules and what is in them.
+/// One compiled unit: its modules and their kernels.
 #[derive(Clone, Debug, Default)]
 pub struct PackedObject {
     modules: Vec<(Vec<SourceKey>, Vec<u8>)>,
@@ -67,7 +66,7 @@ impl PackedObject {
 
     /// Returns PTX of a unit made of these specifications, in a module for each.
     ///
-    /// `None` for what is not NVRTC's PTX with all of their kernels.
+    /// `None` if the text is not NVRTC's PTX with all of their kernels.
     pub fn of_ptx(specs: &[KernelSpec], text: &[u8]) -> Option<PackedObject> {
         let unit = PtxUnit::parse(std::str::from_utf8(text).ok()?)?;
         let mut object = PackedObject::default();
@@ -89,11 +88,10 @@ impl PackedObject {
     }
 }
 
-/// Returns an archive of these objects: what [`EmbeddedTarget::new`]
-/// takes.
+/// Returns an archive of these objects, for [`EmbeddedTarget::new`].
 #[cfg(any(test, feature = "embedded"))]
 pub fn pack(objects: &[PackedObject]) -> Vec<u8> {
-    /// Bytes of the dictionary: objects from all over the catalogue, whole.
+    /// The size of the dictionary in bytes. It is filled with whole objects from all over the catalogue.
     const DICTIONARY: usize = 64 << 10;
     let mut dictionary = Vec::new();
     for object in objects.iter().step_by(objects.len().div_ceil(48).max(5)) {
@@ -167,7 +165,7 @@ fn window(size: usize, dictionary: &[u8]) -> u32 {
     ((size + dictionary.len()) as u32).max(4096)
 }
 
-/// The numbers of objects, entries and kernels; zeros for what is no archive.
+/// Returns the numbers of objects, entries and kernels; zeros if the bytes are not an archive.
 const fn counts(archive: &[u8]) -> [usize; 3] {
     let mut i = 0;
     if archive.len() < HEADER {
@@ -194,7 +192,7 @@ const fn kernels(archive: &[u8]) -> usize {
 /// The place of a module: the number of its block, its first byte there, and its length.
 type Place = [usize; 3];
 
-/// Where the module with a source's kernels is.
+/// Returns the place of the module with a source's kernels.
 fn find(archive: &[u8], key: SourceKey) -> Option<Place> {
     let [blocks, entries, _] = counts(archive);
     let start = HEADER + BLOCK * blocks;
@@ -234,13 +232,13 @@ fn decompress(code: &[u8], size: usize, dictionary: &[u8], unpacked: &mut [u8]) 
     reader.read_exact(unpacked).ok()
 }
 
-/// A build without the feature has no code to decompress.
+/// Without the feature a build does not contain code to decompress.
 #[cfg(not(any(test, feature = "embedded")))]
 fn decompress(_: &[u8], _: usize, _: &[u8], _: &mut [u8]) -> Option<()> {
     None
 }
 
-/// The dictionary of an archive; empty if it is damaged, as blocks then are.
+/// Returns the dictionary of an archive; empty if it is damaged, so that its blocks are damaged also.
 fn dictionary(archive: &[u8]) -> Vec<u8> {
     unpack(archive, 0, None, &[]).unwrap_or_default()
 }
@@ -271,8 +269,8 @@ impl EmbeddedTarget {
     /// Code for the target of this name (see [`Target`]) by a compiler, as [`pack`] returned it.
     ///
     /// # Safety
-    /// Each object of the archive is what the compiler made of the source that it is kept under: devices run it
-    /// for that source, in operations that are safe.
+    /// The compiler made each object of the archive from the source under which it is stored: devices run the
+    /// object for that source, in operations that are safe.
     pub const unsafe fn new(
         name: &'static str,
         compiler: &'static str,
@@ -281,7 +279,7 @@ impl EmbeddedTarget {
         EmbeddedTarget { name, compiler, archive }
     }
 
-    /// What the code is for: `gfx90a:xnack-`.
+    /// Returns the name of the target: `gfx90a:xnack-`.
     pub const fn name(&self) -> &'static str {
         self.name
     }
@@ -307,17 +305,17 @@ impl EmbeddedTarget {
     }
 }
 
-/// Code that was registered, with the dictionary of its archive once that is unpacked.
+/// Registered code, with the dictionary of its archive after its first use.
 struct Registered {
     target: EmbeddedTarget,
     dictionary: OnceLock<Vec<u8>>,
 }
 
-/// Everything that was registered.
+/// All registered code.
 static REGISTERED: RwLock<Vec<&'static Registered>> = RwLock::new(Vec::new());
 
-/// Makes code known to every device of the process, for the operations that it has not run
-/// yet. What is registered already counts once.
+/// Registers code for every device of the process, for operations that the device has not run yet.
+/// Registering the same code again has no effect.
 pub fn register(targets: &[EmbeddedTarget]) {
     let mut registered = REGISTERED.write().unpoisoned();
     for target in targets {
@@ -335,13 +333,13 @@ pub(super) fn registered() -> Vec<&'static str> {
     registered.iter().map(|it| it.target.name).collect()
 }
 
-/// A module among what was registered: its archive's address and its place there.
+/// The identity of a registered module: the address of its archive, and its place there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ModuleId(usize, Place);
 
 /// A module that has kernels of a source.
 pub struct EmbeddedModule {
-    /// Which of the registered modules it is.
+    /// The identity of the module.
     pub id: ModuleId,
     found: &'static Registered,
 }
@@ -368,7 +366,7 @@ impl EmbeddedModule {
         fitting.into_iter().map(|(_, module)| module).collect()
     }
 
-    /// What it is for.
+    /// Returns the target of the code.
     pub fn target(&self) -> &EmbeddedTarget {
         &self.found.target
     }
@@ -399,13 +397,13 @@ mod tests {
         [0, 1, 2].map(|group| groups[group].plans[0].spec())
     }
 
-    /// Code that no device is given.
+    /// Code that never reaches a device.
     fn target(
         name: &'static str,
         compiler: &'static str,
         archive: &'static [u8],
     ) -> EmbeddedTarget {
-        // SAFETY: it is looked up, and never run.
+        // SAFETY: the code is looked up, and never run.
         unsafe { EmbeddedTarget::new(name, compiler, archive) }
     }
 

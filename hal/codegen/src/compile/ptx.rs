@@ -51,15 +51,15 @@ impl<'a> PtxUnit<'a> {
         (!head.is_empty()).then_some(PtxUnit { head, items })
     }
 
-    /// Returns the module with these kernels and what they use, with the closing zero that drivers
-    /// want; `None` if a kernel is not there.
+    /// Returns the module with these kernels, their functions and variables, and the closing zero that
+    /// drivers require; `None` if a kernel is missing.
     pub(super) fn module(&self, kernels: &[impl AsRef<str>]) -> Option<Vec<u8>> {
         let wanted =
             |item: &Item| item.is_kernel && kernels.iter().any(|it| it.as_ref() == item.name);
         if self.items.iter().filter(|it| wanted(it)).count() != kernels.len() {
             return None;
         }
-        // What is used is declared before: from the last to the first.
+        // An item is declared before its use, so the last item comes first.
         let mut chosen: Vec<&Item> = Vec::new();
         for item in self.items.iter().rev() {
             let is_used = || chosen.iter().any(|it| it.text.contains(item.name));

@@ -4,7 +4,7 @@ use hal::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
-/// What code is compiled for, or what a device is: `sm_90`, `compute_75`, `gfx90a:xnack-`.
+/// A target of compilation, or the architecture of a device: `sm_90`, `compute_75`, `gfx90a:xnack-`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Target {
@@ -26,7 +26,7 @@ pub enum Target {
     },
     /// An AMD GPU.
     Hip {
-        /// Its name to compilers: `gfx90a`, or that of a generic target: `gfx11-generic`.
+        /// The compilers' name of the processor or of the generic target: `gfx90a`, `gfx11-generic`.
         processor: String,
         /// Features that are on or off, in alphabetical order. For a feature that is not listed,
         /// code runs with either setting.
@@ -34,7 +34,7 @@ pub enum Target {
     },
 }
 
-/// What is read as a target.
+/// The accepted forms of a target, for messages.
 pub const TARGETS: &str = "sm_ and a compute capability (sm_90), compute_ and one for PTX \
     (compute_75), gfx and a processor with its features (gfx90a:xnack-) or a generic target \
     (gfx11-generic)";
@@ -43,7 +43,7 @@ pub const TARGETS: &str = "sm_ and a compute capability (sm_90), compute_ and on
 ///
 /// `release` is the code of published wheels. PTX is for every GPU since Turing; the exact code
 /// that accompanies it is for Ampere and Ada (8.x), Hopper and the GeForce GPUs of Blackwell, which
-/// are the ones most used. Of AMD's GPUs it has exact code for those that ROCm supports most widely,
+/// are the ones most used. For AMD it has exact code for the GPUs that ROCm supports most widely,
 /// because ROCm before 6.3 loads no generic code, and generic code for the others.
 const SETS: [(&str, &str); 1] = [(
     "release",
@@ -52,7 +52,7 @@ const SETS: [(&str, &str); 1] = [(
 )];
 
 /// AMD's generic targets with the processors that run their code: "Generic Processors" in LLVM's
-/// User Guide for AMDGPU Backend (LLVM 21), whose older versions have gfx940 and gfx941, too.
+/// User Guide for AMDGPU Backend (LLVM 21). Older versions of the guide list gfx940 and gfx941 also.
 const GENERIC: [(&str, &[&str]); 6] = [
     ("gfx9-generic", &["gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"]),
     ("gfx9-4-generic", &["gfx940", "gfx941", "gfx942", "gfx950"]),
@@ -134,7 +134,7 @@ fn hip(text: &str) -> Option<Target> {
     Some(Target::Hip { processor: processor.to_owned(), features })
 }
 
-/// True for the name of one processor.
+/// Returns true for the name of a single processor.
 fn is_processor(name: &str) -> bool {
     let Some(digits) = name.strip_prefix("gfx") else { return false };
     // Generation in decimal, then minor version and stepping of one hexadecimal digit each.
@@ -180,8 +180,8 @@ impl Target {
         }
     }
 
-    /// The targets in a list with commas, semicolons or blanks between, each once. `release` is a
-    /// set of them.
+    /// Parses a list of targets separated by commas, semicolons or white space, and removes duplicates.
+    /// `release` stands for a set of targets.
     ///
     /// # Errors
     /// `InvalidArgument` that names the invalid target and the accepted forms.
@@ -205,9 +205,10 @@ impl Target {
     /// Returns how well code for this target suits a device, where larger is better; `None` if the
     /// device cannot run it.
     ///
-    /// NVIDIA's devices run code for the same major and no newer minor version, and PTX of any older
-    /// version. AMD's run code for their processor, or for a generic target that includes it, whose
-    /// features are all set as theirs ("Target ID" in LLVM's User Guide for AMDGPU Backend).
+    /// NVIDIA's devices run code for the same major version and the same or an older minor version, and
+    /// PTX of any older version. AMD's devices run code for their processor, or for a generic target that
+    /// includes it, if each feature that is set in the code has the device's setting ("Target ID" in
+    /// LLVM's User Guide for AMDGPU Backend).
     pub fn fit(&self, device: &Target) -> Option<u32> {
         match (self, device) {
             (
