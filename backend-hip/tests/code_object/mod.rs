@@ -69,7 +69,7 @@ fn scalar_spills(name: &str) -> u64 {
     if name.contains("_c128") || name.contains("_c64") {
         return 256;
     }
-    const MOST: [(&str, u64); 8] = [
+    const MOST: [(&str, u64); 9] = [
         ("_reduce_", 512),
         ("_scan_", 128),
         ("_nonzero_", 16),
@@ -78,6 +78,7 @@ fn scalar_spills(name: &str) -> u64 {
         ("_erf_", 4),
         ("_gamma_", 32),
         ("_product_bool_", 640),
+        ("_random_", 16),
     ];
     MOST.iter().find(|(part, _)| name.contains(part)).map_or(0, |(_, most)| *most)
 }
