@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 USAGE = """\
 usage: pygpu info [--json]             list backends and devices, and the one chosen
@@ -25,7 +26,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns the process's exit status."""
     command, *rest = (sys.argv[1:] if argv is None else list(argv)) or [""]
     if command in COMMANDS:
-        return import_module(f"pygpu._program.{command}").main(rest)
+        run = import_module(f"pygpu._program.{command}").main
+        return run(rest) if command == "run" else _printed(run, rest)
     if command == "--version":
         from importlib.metadata import version
 
@@ -38,6 +40,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"pygpu: unknown command {command!r}", file=sys.stderr)
     print(USAGE, end="", file=sys.stderr)
     return 2
+
+
+def _printed(run: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> int:
+    """Runs a command that prints; a reader that stops early, such as ``head``, is no error."""
+    try:
+        status = run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return status
 
 
 if __name__ == "__main__":

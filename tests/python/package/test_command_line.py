@@ -374,3 +374,13 @@ def test_a_module_may_empty_its_arguments(folder):
     missing = pygpu("run", "-m", "emptied", cwd=folder)
     assert missing.returncode == python("-m", "emptied", cwd=folder).returncode == 1
     assert "'emptied' is a package and cannot be directly executed" in missing.stderr
+
+
+@pytest.mark.parametrize("command", ["info", "cache list"])
+def test_a_reader_may_stop_early(command):
+    command = [sys.executable, "-m", "pygpu", *command.split()]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert "Traceback" not in done.stderr, done.stderr

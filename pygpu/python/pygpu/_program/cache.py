@@ -1,4 +1,4 @@
-"""`pygpu cache`: the compiled code that is kept on disk: lists it, measures it, removes it."""
+"""`pygpu cache`: lists, measures or removes the compiled code on disk."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-# What an entry begins with. Behind its checksum, the compiler's words come before the code.
+# The start of an entry. After its checksum come the compiler's messages, then the code.
 _MARK = b"pygpucc\n"
-# What an ELF file says of its machine.
+# Machines by their numbers in ELF files.
 _MACHINES = {190: "NVIDIA", 224: "AMD"}
 # The host's precompiled headers.
 _HEADERS = "headers"
@@ -36,14 +36,14 @@ def main(argv: Sequence[str]) -> int:
 
     try:
         cache = _core.code_cache()
+        if cache is None:
+            print("pygpu cache: nothing is kept: PYGPU_CACHE is off, or there is no home folder")
+            return 0
+        folder, limit = cache
+        kept = sorted(entries(folder), key=lambda entry: -entry["used"])
     except Exception as error:
         print(f"pygpu cache: {error}", file=sys.stderr)
         return 2
-    if cache is None:
-        print("pygpu cache: nothing is kept: PYGPU_CACHE is off, or there is no home folder")
-        return 0
-    folder, limit = cache
-    kept = sorted(entries(folder), key=lambda entry: -entry["used"])
     report = measured(folder, limit, kept)
     if options.action == "list":
         report["kept"] = kept

@@ -32,13 +32,13 @@ def _words(*words: str, any_case: bool = False) -> Setting:
 
 def _whole(first: int, last: int) -> Setting:
     def is_allowed(value: str) -> bool:
-        return re.fullmatch(r"\+?[0-9]+", value) is not None and first <= int(value) <= last
+        return re.fullmatch(r"\+?[0-9]{1,30}", value) is not None and first <= int(value) <= last
 
     return Setting(f"whole numbers from {first} to {last}", is_allowed)
 
 
 def _bytes(value: str) -> int | None:
-    found = re.fullmatch(r"([0-9]+) *([A-Za-z]*)", value)
+    found = re.fullmatch(r"([0-9]{1,30}) *([A-Za-z]*)", value)
     shift = None if found is None else ({"": 0, "B": 0} | _UNITS).get(found[2].upper())
     size = -1 if found is None or shift is None else int(found[1]) << shift
     return size if 0 <= size < 1 << 64 else None
