@@ -6,6 +6,7 @@ mod allocator;
 mod array;
 mod arrow;
 mod checks;
+mod compile;
 mod copies;
 mod current_device;
 mod deferred_drop;
@@ -136,18 +137,18 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         numpy_array::host_memory_size,
         ipc::mem_get_ipc_handle,
         managed::managed_empty,
-        module::adapted_program,
-        module::code_cache,
-        module::code_of,
-        module::compile_program,
-        module::compiler,
-        module::declares_references,
+        compile::adapted_program,
+        compile::code_cache,
+        compile::code_of,
+        compile::compile_program,
+        compile::compiler,
+        compile::declares_references,
         module::module_from_buffer,
         module::module_from_file,
-        module::header_text,
-        module::toolkits,
+        compile::header_text,
+        compile::toolkits,
         current_device::runs_kernels_on_host,
-        module::scan_functions,
+        compile::scan_functions,
         pinned::pagelocked_empty,
         pinned::register_host_memory,
         pool::bitlog2,

@@ -9,15 +9,12 @@ use crate::kernel::{Declared, Function};
 use crate::numpy_array;
 use crate::owner::Filled;
 use crate::texture::{Bindings, PyTextureObject};
-use codegen::compile::CodeCache;
-use cuda_c::dialects::{self, Dialect};
 use gpuarray::signature::{self, Signatures};
-use gpuarray::{Error, Kernel, LinkInput, LinkKind, LoadOptions, Module, ModuleSource, Program};
+use gpuarray::{Error, Kernel, LinkInput, LinkKind, LoadOptions, Module, ModuleSource};
 use hal::module::read_regular;
 use hal::poison::Unpoisoned as _;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 use pyo3::{PyTraverseError, PyVisit};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -226,125 +223,6 @@ impl PyModuleObject {
     fn log(&self) -> &str {
         self.module.log()
     }
-}
-
-/// A program in CUDA C from Python: its text, the file that messages name, options, folders of its headers, folders of
-/// Python packages with NVIDIA's headers, and whether it is inside `extern "C"`.
-#[derive(FromPyObject)]
-pub(crate) struct ProgramArguments(
-    String,
-    String,
-    Entries<String>,
-    Entries<PathBuf>,
-    Entries<PathBuf>,
-    bool,
-);
-
-impl From<ProgramArguments> for Program {
-    fn from(given: ProgramArguments) -> Program {
-        let ProgramArguments(text, file, options, include_dirs, packages, extern_c) = given;
-        let program = Program::new(text).file(file).packages(packages.0).extern_c(extern_c);
-        let program = options.0.into_iter().fold(program, Program::option);
-        include_dirs.0.into_iter().fold(program, Program::include_dir)
-    }
-}
-
-/// Compiles a program in CUDA C for the current device; returns the code and the compiler's warnings.
-#[pyfunction]
-pub(crate) fn compile_program(
-    py: Python<'_>,
-    program: ProgramArguments,
-) -> PyResult<(Bound<'_, PyBytes>, String)> {
-    let device = current_device()?.device;
-    let program = Program::from(program);
-    let compiled = py.detach(|| program.compile(device.as_ref()));
-    if compiled.is_err() {
-        // Ctrl-C in a terminal also interrupts the compiler.
-        py.check_signals()?;
-    }
-    let compiled = compiled.or_raise()?;
-    Ok((PyBytes::new(py, &compiled.code), compiled.log))
-}
-
-/// Returns the text, the options and the folders of NVIDIA's headers that the run-time compiler of a backend (`cuda`,
-/// `hip` or `host`) gets for a program.
-#[pyfunction]
-pub(crate) fn adapted_program(
-    backend: &str,
-    has_textures: bool,
-    program: ProgramArguments,
-) -> PyResult<(String, Vec<String>, Vec<String>)> {
-    let dialect = match backend {
-        "cuda" => Dialect::Nvrtc,
-        "hip" => Dialect::Hiprtc,
-        "host" => Dialect::Host,
-        _ => {
-            let detail =
-                format!("backend is {backend:?}; allowed are \"cuda\", \"hip\" and \"host\"");
-            return Err(to_python(Error::invalid("adapted_program", detail)));
-        }
-    };
-    let ProgramArguments(text, file, options, include_dirs, packages, extern_c) = program;
-    let options: Vec<&str> = options.0.iter().map(String::as_str).collect();
-    let program = dialects::Program {
-        text: &text,
-        file: &file,
-        options: &options,
-        folders: &include_dirs.0,
-        packages: &packages.0,
-        extern_c,
-        has_textures,
-    };
-    let it = dialects::adapted(&program, dialect);
-    let vendors = it.vendors.iter().map(|it| it.to_string_lossy().into_owned());
-    Ok((it.before + &it.text, it.options, vendors.collect()))
-}
-
-/// Returns the text of a header that kernels can include; None if there is none of that name.
-#[pyfunction]
-#[pyo3(signature = (name, /))]
-pub(crate) fn header_text(name: &str) -> Option<String> {
-    cuda_c::header_text(name)
-}
-
-/// Returns a text with spaces in place of comments and, unless they are kept, literals.
-#[pyfunction]
-#[pyo3(signature = (text, keep_literals=false))]
-pub(crate) fn code_of(text: &str, keep_literals: bool) -> String {
-    cuda_c::dialects::code_of(text, keep_literals)
-}
-
-/// Returns true if a text may declare texture or surface references.
-#[pyfunction]
-pub(crate) fn declares_references(text: &str) -> bool {
-    cuda_c::dialects::declares_references(text)
-}
-
-/// Returns the folders in which CUDA toolkits may be installed.
-#[pyfunction]
-pub(crate) fn toolkits() -> Vec<String> {
-    let folders = cuda_c::dialects::toolkits();
-    folders.iter().map(|it| it.to_string_lossy().into_owned()).collect()
-}
-
-/// Returns the name and the version of the compiler that [`compile_program`] uses.
-#[pyfunction]
-pub(crate) fn compiler(py: Python<'_>) -> PyResult<String> {
-    let device = current_device()?.device;
-    py.detach(|| device.compiler()).or_raise()
-}
-
-/// Returns the folder of the cache of compiled code, and its limit in bytes; None if nothing is kept.
-#[pyfunction]
-pub(crate) fn code_cache() -> PyResult<Option<(PathBuf, u64)>> {
-    let cache = CodeCache::from_environment().or_raise()?;
-    Ok(cache.folder().map(|folder| (folder.to_owned(), cache.limit())))
-}
-
-/// Returns the CUDA C functions that scans are made of, in the namespace `gpuarray`.
-#[pyfunction]
-pub(crate) fn scan_functions() -> String {
-    codegen::source::scan_functions()
 }
 
 /// `CU_JIT_MAX_REGISTERS` and the other options that affect a loader.
