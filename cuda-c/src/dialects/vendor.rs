@@ -54,6 +54,11 @@ pub fn toolkits() -> Vec<PathBuf> {
     folders
 }
 
+fn of_toolkits(name: &str) -> Option<PathBuf> {
+    let mut folders = toolkits().into_iter().map(|it| it.join("include"));
+    folders.find(|it| it.join(name).is_file())
+}
+
 fn is_of_nvidia(name: &str) -> bool {
     STARTS.iter().any(|it| name.starts_with(it))
 }
@@ -71,11 +76,14 @@ pub(super) struct Vendor<'a> {
 }
 
 impl Vendor<'_> {
-    /// Returns the folder that has a header.
+    /// Returns the folder that has a header: a toolkit's, or else a package's.
     pub(super) fn folder(self, name: &str) -> Option<PathBuf> {
+        of_toolkits(name).or_else(|| self.of_packages(name))
+    }
+
+    fn of_packages(self, name: &str) -> Option<PathBuf> {
         let (component, _) = package(name);
-        let of_toolkits = toolkits().into_iter().map(|it| it.join("include"));
-        let of_packages = self.packages.iter().flat_map(|packages| {
+        let mut folders = self.packages.iter().flat_map(|packages| {
             let packages = packages.join("nvidia");
             let entries = std::fs::read_dir(&packages).into_iter().flatten().flatten();
             // `cu13` and newer have the headers of all components.
@@ -92,7 +100,7 @@ impl Vendor<'_> {
             let versions = versions.into_iter().map(include).flat_map(|it| [it.join("cccl"), it]);
             named.into_iter().map(include).chain(versions)
         });
-        of_toolkits.chain(of_packages).find(|folder| folder.join(name).is_file())
+        folders.find(|folder| folder.join(name).is_file())
     }
 
     /// Returns the headers that a text includes and that are NVIDIA's and installed.
@@ -109,14 +117,24 @@ impl Vendor<'_> {
     /// Returns the folders of these headers and of the headers that those include.
     pub(super) fn folders<'n>(self, names: impl Iterator<Item = &'n str>) -> Vec<PathBuf> {
         let mut folders = Vec::new();
+        let mut add = |folder: PathBuf| {
+            if !folders.contains(&folder) {
+                folders.push(folder);
+            }
+        };
+        let mut has_package = false;
         let mut names = names.peekable();
         if names.peek().is_none() {
             return folders;
         }
-        for folder in names.chain(INCLUDED.iter().copied()).filter_map(|it| self.folder(it)) {
-            if !folders.contains(&folder) {
-                folders.push(folder);
-            }
+        for name in names {
+            has_package |= of_toolkits(name).is_none();
+            self.folder(name).into_iter().for_each(&mut add);
+        }
+        for name in INCLUDED {
+            // A package's headers go with other packages, not with a toolkit of another version.
+            let package = has_package.then(|| self.of_packages(name)).flatten();
+            package.or_else(|| self.folder(name)).into_iter().for_each(&mut add);
         }
         folders
     }
