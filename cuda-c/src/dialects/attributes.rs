@@ -6,6 +6,7 @@
 
 use super::Dialect;
 use super::code::{after, closing, code_of, definitions, directives, words};
+use std::collections::HashSet;
 use std::ops::Range;
 
 const OF_TYPES: &[&str] = &["__align__", "__attribute__"];
@@ -23,14 +24,14 @@ pub(super) fn in_front(text: &str, dialect: Dialect) -> String {
     let names = names(&code, attributes);
     let with_literals = code_of(text, true);
     // Braces in macros open and close nothing.
-    let mut blank = code.clone().into_bytes();
+    let mut bytes = code.clone().into_bytes();
     for directive in directives(&code) {
-        blank[directive.range].iter_mut().filter(|it| **it != b'\n').for_each(|it| *it = b' ');
+        bytes[directive.range].iter_mut().filter(|it| **it != b'\n').for_each(|it| *it = b' ');
     }
-    let code = String::from_utf8(blank).unwrap_or(code);
+    let without_directives = String::from_utf8(bytes).unwrap_or_default();
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
-    for (brace, range) in after_braces(&code, &names) {
-        let Some(keyword) = keyword(&code, brace) else { continue };
+    for (brace, range) in after_braces(&without_directives, &names) {
+        let Some(keyword) = keyword(&without_directives, brace) else { continue };
         // A directive between the brace and the attribute decides what is compiled.
         if with_literals[range.clone()].contains('#') {
             continue;
@@ -52,16 +53,14 @@ pub(super) fn in_front(text: &str, dialect: Dialect) -> String {
 }
 
 /// The words that stand for attributes: macros of them, and macros of macros, count.
-fn names(code: &str, attributes: &[&str]) -> Vec<String> {
-    let mut names: Vec<String> = attributes.iter().map(|&it| it.into()).collect();
+fn names<'t>(code: &'t str, attributes: &[&'t str]) -> HashSet<&'t str> {
+    let mut names: HashSet<&str> = attributes.iter().copied().collect();
     let definitions: Vec<_> = definitions(code).map(|it| (it.1, it.2)).collect();
     loop {
         let count = names.len();
         for (name, value) in &definitions {
-            let is_one =
-                words(value).any(|it| names.iter().any(|known| *known == value[it.clone()]));
-            if is_one && !names.iter().any(|it| it == name) {
-                names.push((*name).into());
+            if words(value).any(|it| names.contains(&value[it])) {
+                names.insert(name);
             }
         }
         if names.len() == count {
@@ -71,14 +70,14 @@ fn names(code: &str, attributes: &[&str]) -> Vec<String> {
 }
 
 /// Closing braces that attributes follow, and the ranges of those.
-fn after_braces(code: &str, names: &[String]) -> Vec<(usize, Range<usize>)> {
+fn after_braces(code: &str, names: &HashSet<&str>) -> Vec<(usize, Range<usize>)> {
     let mut found = Vec::new();
     for (brace, _) in code.match_indices('}') {
         let mut end = brace + 1;
         loop {
             let start = code.len() - after(code, end).len();
             let Some(word) = words(&code[start..]).next().filter(|it| it.start == 0) else { break };
-            if !names.iter().any(|it| *it == code[start..start + word.end]) {
+            if !names.contains(&code[start..start + word.end]) {
                 break;
             }
             end = code.len() - after(code, start + word.end).len();
