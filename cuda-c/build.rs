@@ -10,53 +10,6 @@ use std::path::{Path, PathBuf};
 /// The folder of headers for the compilers of GPUs alone.
 const GPU: &str = "gpu/";
 
-/// Headers whose contents the language's own headers already have.
-const EMPTY: &str = "
-    builtin_types.h
-    channel_descriptor.h
-    common_functions.h
-    crt/device_double_functions.h
-    crt/device_functions.h
-    crt/host_config.h
-    crt/host_defines.h
-    crt/math_functions.h
-    cuda_device_runtime_api.h
-    cuda_profiler_api.h
-    cuda_runtime_api.h
-    cuda_surface_types.h
-    cuda_texture_types.h
-    device_atomic_functions.h
-    device_double_functions.h
-    device_functions.h
-    device_launch_parameters.h
-    device_types.h
-    driver_types.h
-    host_config.h
-    host_defines.h
-    sm_20_atomic_functions.h
-    sm_20_intrinsics.h
-    sm_30_intrinsics.h
-    sm_32_atomic_functions.h
-    sm_32_intrinsics.h
-    sm_35_atomic_functions.h
-    sm_35_intrinsics.h
-    sm_60_atomic_functions.h
-    sm_61_intrinsics.h
-    surface_functions.h
-    surface_indirect_functions.h
-    surface_types.h
-    texture_fetch_functions.h
-    texture_indirect_functions.h
-    texture_types.h
-    vector_functions.h
-    vector_types.h
-";
-
-/// Headers whose contents are in `curand_kernel.h`.
-const OF_CURAND: &str = "
-    curand_globals.h curand_mrg32k3a.h curand_normal.h curand_philox4x32_x.h curand_poisson.h curand_uniform.h
-";
-
 fn main() -> std::io::Result<()> {
     let mut files = BTreeMap::new();
     read(Path::new("src"), &mut files)?;
@@ -80,15 +33,6 @@ fn main() -> std::io::Result<()> {
             None => (&mut host, name.as_str()),
         };
         let _ = writeln!(list, "    ({name:?}, include_str!({path:?})),");
-    }
-    for name in EMPTY.split_whitespace() {
-        let _ = writeln!(
-            host,
-            "    ({name:?}, \"// The language's headers have it.\\n#pragma once\\n\"),"
-        );
-    }
-    for name in OF_CURAND.split_whitespace() {
-        let _ = writeln!(host, "    ({name:?}, \"#include \\\"curand_kernel.h\\\"\\n\"),");
     }
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
     std::fs::write(out.join("host_headers.rs"), format!("&[\n{host}]\n"))?;

@@ -1,6 +1,7 @@
 //! Programs in CUDA C, compiled for any device.
 
 use cuda_c::dialects::{Adapted, Dialect, FOR_DEVICE, HEADER_FOLDERS, advice, gpu_headers};
+use cuda_c::{TemporaryFolder, write_headers};
 use hal::module::Compiled;
 use hal::{
     Device, Error, ErrorKind, Feature, Kernel, LoadOptions, Module, ModuleSource, Result,
@@ -8,9 +9,8 @@ use hal::{
 };
 use std::any::Any;
 use std::fmt::Debug;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A program in CUDA C as nvcc takes it, for a device of any backend.
 ///
@@ -117,26 +117,19 @@ impl Program {
     /// `CompileFailed` with the compiler's log, in which lines are the program's own; `Unsupported` if no compiler
     /// for the device is available.
     pub fn compile(&self, device: &dyn Device) -> Result<Compiled> {
-        let features = device.features();
         let dialect = dialect(device);
-        let adapted = self.adapted(dialect, features.contains(Feature::Textures));
-        let mut folders = Vec::new();
-        let options = |adds: &[PathBuf]| -> Vec<String> {
-            let folders = adds.iter().map(|it| format!("-I{}", it.display()));
-            adapted.options.iter().cloned().chain(folders).collect()
-        };
-        let headers = match dialect != Dialect::Host && adapted.reads_files {
-            true => Some(HeaderFolder::new()?),
-            false => None,
-        };
-        folders.extend_from_slice(&adapted.folders);
+        let adapted = self.adapted(dialect, device.features().contains(Feature::Textures));
+        let needs_headers = dialect != Dialect::Host && adapted.reads_files;
+        let headers = needs_headers.then(headers_as_files).transpose()?;
+        let mut folders = adapted.folders.clone();
         if let Some(headers) = &headers {
             let (first, last) = HEADER_FOLDERS;
-            folders.extend((dialect == Dialect::Hiprtc).then(|| headers.0.join(first)));
+            folders.extend((dialect == Dialect::Hiprtc).then(|| headers.path.join(first)));
             folders.extend_from_slice(&adapted.vendors);
-            folders.extend(last.map(|it| headers.0.join(it)));
+            folders.extend(last.map(|it| headers.path.join(it)));
         }
-        let options = options(&folders);
+        let mut options = adapted.options.clone();
+        options.extend(folders.iter().map(|it| format!("-I{}", it.display())));
         let compile = |text: &str| self.for_device(device, text, &options);
         let Adapted { before, text, vectors, .. } = &adapted;
         let mut result = compile(&format!("{before}{text}"));
@@ -199,6 +192,21 @@ fn dialect(device: &dyn Device) -> Dialect {
     }
 }
 
+/// Writes the headers for GPUs to a temporary folder.
+fn headers_as_files() -> Result<TemporaryFolder> {
+    let written =
+        TemporaryFolder::new().and_then(|it| write_headers(&it.path, gpu_headers()).map(|()| it));
+    written.map_err(|error| {
+        let status = Status::host(Status::FILE_NOT_FOUND);
+        Error::new(
+            ErrorKind::Driver,
+            status,
+            "compile",
+            format!("headers for the compiler: {error}"),
+        )
+    })
+}
+
 /// A module that knows the program it was made of.
 #[derive(Debug)]
 struct ProgramModule {
@@ -226,51 +234,5 @@ impl Module for ProgramModule {
 
     fn as_any(&self) -> &dyn Any {
         self.module.as_any()
-    }
-}
-
-/// A temporary folder with the headers for GPUs, which nobody else can write.
-struct HeaderFolder(PathBuf);
-
-impl HeaderFolder {
-    fn new() -> Result<Self> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let now = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |it| it.as_nanos());
-        let name = format!("gpuarray-headers-{}-{now:x}-{count}", std::process::id());
-        let folder = HeaderFolder(std::env::temp_dir().join(name));
-        folder.write().map_err(|error| {
-            let status = Status::host(Status::FILE_NOT_FOUND);
-            let detail = format!(
-                "{} cannot be written: {error}; set TMPDIR to a folder that can be",
-                folder.0.display()
-            );
-            Error::new(ErrorKind::Driver, status, "compile", detail)
-        })?;
-        Ok(folder)
-    }
-
-    fn write(&self) -> std::io::Result<()> {
-        let create = |folder: &Path| {
-            let mut builder = std::fs::DirBuilder::new();
-            #[cfg(unix)]
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            builder.create(folder)
-        };
-        create(&self.0)?;
-        for (name, text) in gpu_headers() {
-            let path = self.0.join(name);
-            if let Some(parent) = path.parent() {
-                std::fs::create_dir_all(parent)?;
-            }
-            std::fs::write(path, text)?;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for HeaderFolder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }

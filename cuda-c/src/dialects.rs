@@ -99,11 +99,6 @@ pub fn gpu_headers() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// The folders of [`gpu_headers`], in the order of the search: for AMD before NVIDIA's headers, and after those.
 pub const HEADER_FOLDERS: (&str, [&str; 2]) = ("amd", ["", "std"]);
 
-/// Returns NVIDIA's headers that only a compiler of whole programs takes; kernels have their contents without them.
-pub fn headers_of_programs() -> impl Iterator<Item = &'static str> {
-    insertion::OF_PROGRAMS.split_ascii_whitespace()
-}
-
 /// Returns true if a text may declare texture or surface references.
 pub fn declares_references(text: &str) -> bool {
     words(text).any(|it| {

@@ -1,16 +1,52 @@
 //! The headers of the language, which are embedded: one tree, `include`, for all compilers.
 
-/// Name and text of each header for kernels on the host, and of those that GPUs' compilers share with it.
-pub const HEADERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/host_headers.rs"));
+/// Name and text of each file for kernels on the host. GPUs' compilers share some of them.
+const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/host_headers.rs"));
 
-/// Name and text of each header for the run-time compilers of GPUs alone. Those below `amd/` are for AMD's and take
+/// Name and text of each file for the run-time compilers of GPUs alone. Those below `amd/` are for AMD's and take
 /// the place of others of their names; those below `std/` are of the C++ library.
 const FOR_GPUS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/gpu_headers.rs"));
+
+/// Headers that run-time compilers have built in.
+pub(crate) const BUILT_IN: &str = "
+    cuda_runtime.h cuda_runtime_api.h device_functions.h device_launch_parameters.h
+    driver_types.h math_functions.h surface_functions.h surface_types.h
+    texture_fetch_functions.h texture_types.h vector_functions.h vector_types.h
+";
+
+/// NVIDIA's headers that only a compiler of whole programs takes; kernels have their contents without them.
+pub(crate) const OF_PROGRAMS: &str = "
+    builtin_types.h channel_descriptor.h common_functions.h crt/device_double_functions.h
+    crt/device_functions.h crt/host_config.h crt/host_defines.h crt/math_functions.h
+    cuda_device_runtime_api.h cuda_profiler_api.h cuda_surface_types.h cuda_texture_types.h
+    device_atomic_functions.h device_double_functions.h device_types.h host_config.h
+    host_defines.h sm_20_atomic_functions.h sm_20_intrinsics.h sm_30_intrinsics.h
+    sm_32_atomic_functions.h sm_32_intrinsics.h sm_35_atomic_functions.h sm_35_intrinsics.h
+    sm_60_atomic_functions.h sm_61_intrinsics.h surface_indirect_functions.h
+    texture_indirect_functions.h
+";
+
+/// Headers whose contents are in `curand_kernel.h`.
+const OF_CURAND: &str = "
+    curand_globals.h curand_mrg32k3a.h curand_normal.h curand_philox4x32_x.h curand_poisson.h curand_uniform.h
+";
+
+/// Returns name and text of each header for kernels on the host. Most of NVIDIA's are empty: the language has their
+/// contents without them.
+pub fn headers() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let empty = BUILT_IN.split_ascii_whitespace().chain(OF_PROGRAMS.split_ascii_whitespace());
+    let empty = empty.filter(|name| FILES.iter().all(|it| it.0 != *name));
+    let of_curand = OF_CURAND.split_ascii_whitespace();
+    let files = FILES.iter().copied();
+    files
+        .chain(empty.map(|name| (name, "#pragma once\n")))
+        .chain(of_curand.map(|name| (name, "#include \"curand_kernel.h\"\n")))
+}
 
 /// Returns the text of a header with those that it includes in it, each in a guard, for compilers that find no
 /// files; `None` if there is no header of that name.
 pub fn header_text(name: &str) -> Option<String> {
-    let (name, own) = HEADERS.iter().find(|(known, _)| *known == name)?;
+    let (name, own) = headers().find(|it| it.0 == name)?;
     let word = |it: char| if it.is_ascii_alphanumeric() { it.to_ascii_uppercase() } else { '_' };
     let guard: String = name.chars().map(word).collect();
     let mut text = format!("#ifndef CUDA_C_{guard}\n#define CUDA_C_{guard}\n");
@@ -34,14 +70,14 @@ pub fn header_text(name: &str) -> Option<String> {
 pub(crate) fn for_gpu(name: &str, is_amd: bool) -> Option<&'static str> {
     let of_gpus = |name: &str| FOR_GPUS.iter().find(|it| it.0 == name).map(|it| it.1);
     let shared =
-        || SHARED.contains(&name).then(|| HEADERS.iter().find(|it| it.0 == name))?.map(|it| it.1);
+        || SHARED.contains(&name).then(|| FILES.iter().find(|it| it.0 == name))?.map(|it| it.1);
     let amd = is_amd.then(|| of_gpus(&format!("{AMD}{name}"))).flatten();
     amd.or_else(|| of_gpus(name)).or_else(shared)
 }
 
 /// Returns path and text of every header for GPUs.
 pub(crate) fn all_for_gpu() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let shared = HEADERS.iter().filter(|it| SHARED.contains(&it.0));
+    let shared = FILES.iter().filter(|it| SHARED.contains(&it.0));
     FOR_GPUS.iter().chain(shared).copied()
 }
 
@@ -91,7 +127,7 @@ mod tests {
         }
         assert_ne!(
             for_gpu("stdlib.h", false),
-            super::HEADERS.iter().find(|it| it.0 == "stdlib.h").map(|it| it.1)
+            super::FILES.iter().find(|it| it.0 == "stdlib.h").map(|it| it.1)
         );
         assert!(for_gpu("cooperative_groups.h", true).is_some());
         assert!(for_gpu("cooperative_groups.h", false).is_none(), "NVRTC has NVIDIA's");

@@ -4,7 +4,7 @@
 //! parameters of kernels from such a program.
 //!
 //! For the host, the crate then reads the text that a preprocessor has written, with the language's headers
-//! ([`HEADERS`]) before the program. [`unit()`] turns it into a text for a C++ compiler. [`program_messages`] turns the
+//! ([`headers()`]) before the program. [`unit()`] turns it into a text for a C++ compiler. [`program_messages`] turns the
 //! compiler's log into messages about the program; [`without_constexpr`] and [`refused_variants`] say how to change a
 //! text that the compiler refuses.
 //!
@@ -25,17 +25,19 @@ mod qualifiers;
 mod regions;
 mod shared_pointers;
 mod signatures;
+mod temporary;
 mod tokens;
 mod unnamed_classes;
 mod volatile_writes;
 
 pub use constant_functions::without_constexpr;
 pub use declarations::{CONSTANT_OF_FUNCTION, CONSTANT_PREFIX, Unit, unit};
-pub use headers::{HEADERS, PREFIX as HEADER_PREFIX, PRELUDE, header_text};
+pub use headers::{PREFIX as HEADER_PREFIX, PRELUDE, header_text, headers};
 pub use indices::{constant_indices, constant_indices_message};
 pub use messages::program_messages;
 pub use regions::refused_variants;
 pub use signatures::{Number, Signature, SignatureParameter, Signatures, ValueType};
+pub use temporary::{TemporaryFolder, write_headers};
 
 /// A fingerprint of this crate's sources: units of another build were written by other rules.
 pub const SOURCES: &str = env!("GPUARRAY_SOURCES");

@@ -86,7 +86,7 @@ impl Message<'_> {
 fn is_of_own_text(line: &str) -> bool {
     let file = line.split(':').next().unwrap_or_default();
     OWN.iter().any(|prefix| file.starts_with(prefix))
-        || headers::HEADERS.iter().any(|(name, _)| file == *name)
+        || headers::headers().any(|(name, _)| file == name)
         || file.starts_with(headers::PREFIX)
 }
 

@@ -172,7 +172,7 @@ impl Compiler {
         let mut identity = format!(
             "{version} {sources} {toolchain}\n{language:?} {optimization:?} {regions}\n{options:?}\n"
         );
-        for (name, text) in cuda_c::HEADERS {
+        for (name, text) in cuda_c::headers() {
             let _ = write!(identity, "{name} {}\n{text}", text.len());
         }
         identity

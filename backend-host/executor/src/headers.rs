@@ -8,14 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Writes the headers to a folder.
 pub(crate) fn write(folder: &Path) -> io::Result<()> {
-    for (name, text) in cuda_c::HEADERS {
-        let path = folder.join(name);
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)?;
-        }
-        fs::write(path, text)?;
-    }
-    Ok(())
+    cuda_c::write_headers(folder, cuda_c::headers())
 }
 
 /// Writes the headers to a subfolder of a temporary folder, and returns the subfolder.
@@ -27,7 +20,7 @@ pub(crate) fn write_below(temporary: &Folder) -> Result<PathBuf> {
 
 /// Returns true if a folder contains all headers with the expected lengths.
 pub(crate) fn are_whole(folder: &Path) -> bool {
-    cuda_c::HEADERS.iter().all(|(name, text)| {
+    cuda_c::headers().all(|(name, text)| {
         fs::metadata(folder.join(name)).is_ok_and(|it| it.len() == text.len() as u64)
     })
 }

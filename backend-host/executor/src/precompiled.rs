@@ -119,7 +119,7 @@ fn tidy(kept: &Path) {
         let (name, path) = (entry.file_name(), entry.path());
         if name.to_string_lossy().starts_with(NAME) {
             folders.push((age(&path.join(WHOLE)).unwrap_or(Duration::MAX), path));
-        } else if Folder::is_one(&name) {
+        } else if cuda_c::TemporaryFolder::is_one(&name) {
             gone.push((age(&path).unwrap_or_default(), path));
         }
     }

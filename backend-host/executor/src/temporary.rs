@@ -1,57 +1,35 @@
 //! Temporary files.
 
 use crate::error::{Error, Result};
-use std::ffi::OsStr;
-use std::fs;
-use std::path::{Path, PathBuf};
+use cuda_c::TemporaryFolder;
+use std::ops::Deref;
+use std::path::Path;
 use std::process::Output;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The prefix of folder names.
-const NAME: &str = "gpuarray-";
+/// A private folder for a compiler's files, which is removed when it is dropped.
+pub(crate) struct Folder(TemporaryFolder);
 
-/// A private folder for temporary files, which is removed when it is dropped.
-pub(crate) struct Folder {
-    pub(crate) path: PathBuf,
+impl Deref for Folder {
+    type Target = TemporaryFolder;
+
+    fn deref(&self) -> &TemporaryFolder {
+        &self.0
+    }
 }
 
 impl Folder {
     pub(crate) fn new() -> Result<Folder> {
-        Folder::within(&std::env::temp_dir())
+        TemporaryFolder::new().map(Folder).map_err(|error| Error::System(error.to_string()))
     }
 
     /// Creates a folder inside another one.
     pub(crate) fn within(base: &Path) -> Result<Folder> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let mut builder = fs::DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        loop {
-            let count = COUNT.fetch_add(1, Ordering::Relaxed);
-            let now = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |it| it.subsec_nanos());
-            let path = base.join(format!("{NAME}{}-{now:x}-{count}", std::process::id()));
-            match builder.create(&path) {
-                Ok(()) => return Ok(Folder { path }),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => {
-                    return Err(Error::System(format!(
-                        "no temporary folder in {}: {error}; set TMPDIR to a folder that can be written",
-                        base.display()
-                    )));
-                }
-            }
-        }
-    }
-
-    /// Returns true for the names of such folders.
-    pub(crate) fn is_one(name: &OsStr) -> bool {
-        name.to_string_lossy().starts_with(NAME)
+        TemporaryFolder::within(base).map(Folder).map_err(|error| Error::System(error.to_string()))
     }
 
     /// Keeps the folder, which has been renamed.
-    pub(crate) fn keep(mut self) {
-        drop(std::mem::take(&mut self.path));
-        std::mem::forget(self);
+    pub(crate) fn keep(self) {
+        self.0.keep();
     }
 
     pub(crate) fn file(&self, name: &str) -> String {
@@ -91,14 +69,6 @@ fn without_dereferences(log: &str) -> String {
         }
     }
     kept
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.path) {
-            log::debug!("temporary files stay in {}: {error}", self.path.display());
-        }
-    }
 }
 
 #[cfg(test)]

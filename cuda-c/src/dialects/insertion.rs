@@ -5,7 +5,7 @@ use super::Dialect;
 use super::code::{code_of, definitions, directives, includes};
 use super::unasked;
 use super::vendor::Vendor;
-use crate::headers::{STD, for_gpu};
+use crate::headers::{BUILT_IN, OF_PROGRAMS, STD, for_gpu};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -32,25 +32,6 @@ const OF_HOST: &str = "
     iomanip ios iostream istream list malloc.h map memory mutex new omp.h ostream pthread.h
     queue random set signal.h sstream stack stdarg.h stdbool.h stdexcept string sys/time.h
     thread typeinfo unistd.h unordered_map unordered_set values.h vector
-";
-
-/// Headers that run-time compilers have built in.
-const BUILT_IN: &str = "
-    cuda_runtime.h cuda_runtime_api.h device_functions.h device_launch_parameters.h
-    driver_types.h math_functions.h surface_functions.h surface_types.h
-    texture_fetch_functions.h texture_types.h vector_functions.h vector_types.h
-";
-
-/// NVIDIA's headers that only a compiler of whole programs takes; kernels have their contents without them.
-pub(super) const OF_PROGRAMS: &str = "
-    builtin_types.h channel_descriptor.h common_functions.h crt/device_double_functions.h
-    crt/device_functions.h crt/host_config.h crt/host_defines.h crt/math_functions.h
-    cuda_device_runtime_api.h cuda_profiler_api.h cuda_surface_types.h cuda_texture_types.h
-    device_atomic_functions.h device_double_functions.h device_types.h host_config.h
-    host_defines.h sm_20_atomic_functions.h sm_20_intrinsics.h sm_30_intrinsics.h
-    sm_32_atomic_functions.h sm_32_intrinsics.h sm_35_atomic_functions.h sm_35_intrinsics.h
-    sm_60_atomic_functions.h sm_61_intrinsics.h surface_indirect_functions.h
-    texture_indirect_functions.h
 ";
 
 fn is_in(list: &str, name: &str) -> bool {

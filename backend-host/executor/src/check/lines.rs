@@ -15,7 +15,7 @@ pub(crate) fn folder_option() -> Option<String> {
 /// Returns true for a file of the language's headers, given the name that the compiler uses.
 pub(super) fn is_of_language(file: &str) -> bool {
     let is_header = |name: &str| file == name || file.ends_with(&format!("/{name}"));
-    cuda_c::HEADERS.iter().any(|(name, _)| is_header(name))
+    cuda_c::headers().any(|(name, _)| is_header(name))
 }
 
 /// The lines of a unit.
