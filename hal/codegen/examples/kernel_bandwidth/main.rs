@@ -2,7 +2,7 @@
 //! the same bytes, in one process.
 //!
 //! ```text
-//! cargo run --release -p gpuarray-hal --example kernel_bandwidth [PART OF A NAME]
+//! cargo run --release -p gpuarray-codegen --example kernel_bandwidth [PART OF A NAME]
 //! ```
 //!
 //! Bandwidths count the bytes read and written by ten consecutive launches with all their stages.
