@@ -82,7 +82,7 @@ def compile(
     source = source.removeprefix("\ufeff")
     backend = _core.choose_backend()
     if _nvcc.is_asked_for(nvcc, flags, target):
-        with _waiting.told(source):
+        with _waiting.told(source, kept=False):
             return _nvcc.compile(
                 nvcc, source, flags, keep, no_extern_c, arch, code, folders, target
             )
@@ -108,7 +108,9 @@ def compile(
     try:
         packages = list(filter(None, sys.path))
         program = (source, file, flags, folders, packages, not no_extern_c)
-        with _waiting.told(source):
+        # The code of a text that may include a program's own files is not kept.
+        reads_files = bool(folders) or any(flag.startswith(("-I", "-isystem")) for flag in flags)
+        with _waiting.told(source, kept=not reads_files):
             result, log = _core.compile_program(program)
     except CompileError as error:
         command = [f"--{target}", *given, _FILE]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -32,8 +31,9 @@ def _is_watched() -> bool:
 
 
 @contextmanager
-def told(source: str) -> Iterator[None]:
-    """Says on stderr which kernels are compiled, once that has taken half a second."""
+def told(source: str, kept: bool) -> Iterator[None]:
+    """Says on stderr which kernels are compiled, once that has taken half a second, and whether the
+    cache keeps the code."""
     if not _is_watched():
         yield
         return
@@ -41,8 +41,11 @@ def told(source: str) -> Iterator[None]:
     def tell() -> None:
         names = list(dict.fromkeys(_KERNEL.findall(source))) or ["a module"]
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        kept = "" if _core.code_cache() is None else "; the code is kept for later runs"
-        print(f"pygpu: compiling {', '.join(names[:3])}{more}{kept}", file=sys.stderr)
+        is_kept = kept and _core.code_cache() is not None
+        later = "; the code is kept for later runs" if is_kept else ""
+        print(f"pygpu: compiling {', '.join(names[:3])}{more}{later}", file=sys.stderr)
+
+    import threading  # few programs are watched
 
     timer = threading.Timer(_PATIENCE, tell)
     timer.daemon = True
