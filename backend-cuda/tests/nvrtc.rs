@@ -110,7 +110,8 @@ fn what_runs_on_the_cpu_compiles() {
     let kernels = std::fs::read_dir(root.join("tests/python/kernels/classic")).expect("a folder");
     let mut paths: Vec<_> = kernels.map(|entry| entry.expect("a file").path()).collect();
     paths.push(root.join("backend-host/executor/tests/kernels/headers/signatures.cu"));
-    let headers = format!("-I{}", root.join("cuda-c/include/gpu").display());
+    let include = root.join("cuda-c/include");
+    let headers = [include.join("gpu"), include].map(|it| format!("-I{}", it.display()));
     let mut compiled = 0;
     for path in paths {
         let text = std::fs::read_to_string(&path).expect("a text");
@@ -122,7 +123,7 @@ fn what_runs_on_the_cpu_compiles() {
             true => text,
             false => format!("extern \"C\" {{\n{text}\n}}"),
         };
-        let options = &[headers.as_str()];
+        let options = &headers.each_ref().map(String::as_str);
         let compilation = Compilation { text: &text, target: "sm_90", options, ..KERNEL };
         if let Err(error) = nvrtc.compile(&compilation) {
             panic!("{}: {error}", path.display());

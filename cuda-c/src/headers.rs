@@ -84,6 +84,7 @@ pub(crate) fn all_for_gpu() -> impl Iterator<Item = (&'static str, &'static str)
 /// Headers for the host that GPUs' compilers take as they are.
 const SHARED: &[&str] = &[
     "cuda.h",
+    "cuda_c/math_names.h",
     "curand.h",
     "math_constants.h",
     "pycuda-complex.hpp",
