@@ -12,50 +12,35 @@ const HEADER: &str = "pygpu-cuda-warps.hpp";
 /// The start of the names of headers with CUDA's groups.
 const GROUPS: &str = "cooperative_groups";
 
+/// True for an exchange between lanes, which CUDA has with a mask, as `__shfl_sync`, and HIP without, as `__shfl`.
+fn is_exchange(name: &str) -> bool {
+    matches!(
+        name,
+        "shfl"
+            | "shfl_up"
+            | "shfl_down"
+            | "shfl_xor"
+            | "ballot"
+            | "any"
+            | "all"
+            | "match_any"
+            | "match_all"
+    )
+}
+
 fn is_warp_function(word: &str) -> bool {
     let Some(name) = word.strip_prefix("__") else { return false };
     let Some(name) = name.strip_suffix("_sync") else {
         return matches!(name, "syncwarp" | "activemask");
     };
-    matches!(
-        name,
-        "shfl"
-            | "shfl_up"
-            | "shfl_down"
-            | "shfl_xor"
-            | "ballot"
-            | "any"
-            | "all"
-            | "match_any"
-            | "match_all"
-            | "reduce_add"
-            | "reduce_min"
-            | "reduce_max"
-            | "reduce_and"
-            | "reduce_or"
-            | "reduce_xor"
-    )
+    let reduction = name.strip_prefix("reduce_").unwrap_or("");
+    is_exchange(name) || matches!(reduction, "add" | "min" | "max" | "and" | "or" | "xor")
 }
 
 /// True for a function that only programs for HIP call: lanes without masks.
 fn is_lane_function(word: &str) -> bool {
     let Some(name) = word.strip_prefix("__") else { return false };
-    matches!(
-        name,
-        "shfl"
-            | "shfl_up"
-            | "shfl_down"
-            | "shfl_xor"
-            | "ballot"
-            | "ballot64"
-            | "any"
-            | "all"
-            | "match_any"
-            | "match_all"
-            | "lane_id"
-            | "lanemask_lt"
-            | "lanemask_gt"
-    )
+    is_exchange(name) || matches!(name, "ballot64" | "lane_id" | "lanemask_lt" | "lanemask_gt")
 }
 
 /// Returns the lines for the warp functions that a program's texts call.
