@@ -147,7 +147,7 @@ pub(crate) fn found(text: String, folder: &str) -> String {
 /// Returns true if the precompiled header may be the reason why a compiler refused a text: the log may say
 /// so, or the header is gone.
 pub(crate) fn is_to_blame(log: &str, source: &Preprocessed) -> bool {
-    let signs = ["PCH", ".gch", "internal compiler error"];
+    let signs = ["PCH", "precompiled header", ".gch", "internal compiler error"];
     source.text.contains(LINE)
         && (signs.iter().any(|it| log.contains(it)) || !is_whole(Path::new(&source.language)))
 }
