@@ -203,7 +203,7 @@ pub struct Parameter {
 
 /// A function in a module that a device runs.
 ///
-/// Programs get kernels from [`Module::kernel`] and launch them with typed arguments: `kernel.launch(config, &stream,
+/// Programs get kernels from [`Module::kernel`](super::Module::kernel) and launch them with typed arguments: `kernel.launch(config, &stream,
 /// (a, &x, &mut y, n))` (see [`crate::launch`]). That call checks the arguments, orders the uses of memory, and calls
 /// [`Kernel::launch_raw`]. Backends with modules implement the trait. They rely on those checks, and report the
 /// vendor's errors.
