@@ -71,7 +71,7 @@ fn object(
     scratch: &Path,
 ) -> Result<Option<PackedObject>, String> {
     let specs = group.specs();
-    let text = unit(specs.iter().copied());
+    let text = unit(specs.iter().cloned());
     let target = compiler.target.to_string();
     let options: Vec<&str> = compiler.options.iter().map(String::as_str).collect();
     let (name, options) = (&group.name, &options[..]);

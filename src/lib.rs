@@ -111,8 +111,9 @@ mod registry;
 pub mod signature;
 
 pub use ::array::{
-    Argument, Array, DeviceArray, IndexItem, Inexact, Layout, ManagedArray, ManagedSlice,
-    ManagedSliceMut, Number, Order, PendingCopy, PinnedBuffer, SliceBounds, Strided, s,
+    Argument, Array, DeviceArray, Expression, ExpressionArgument, FusedBlock, IndexItem, Inexact,
+    Layout, ManagedArray, ManagedSlice, ManagedSliceMut, Number, Order, PendingCopy, PinnedBuffer,
+    SliceBounds, Strided, s,
 };
 pub use embedded::{BuildInfo, build_info};
 pub use hal::dtype::narrow::types::*;

@@ -4,6 +4,7 @@ mod access;
 mod address_lease;
 mod allocation;
 mod captured;
+mod deferred;
 mod later;
 mod order;
 mod pinned;
@@ -16,6 +17,8 @@ pub use address_lease::{AddressLease, HostAccess};
 use allocation::drain_for_end;
 pub use allocation::{Allocation, Imported, Managed, Pitched};
 pub use captured::{BlockOwner, CapturedMemory, GraphBlocks, GraphLease, GraphObject, GraphUses};
+pub use deferred::Deferred;
+use deferred::DeferredReaders;
 pub(crate) use later::leave;
 pub use later::{drain_dropped, is_left};
 pub use order::Access;
@@ -145,6 +148,8 @@ pub struct DeviceMemory {
     /// [`Device::epoch`] when the memory was allocated.
     epoch: u64,
     usage: Usage,
+    /// Work that reads the memory later.
+    deferred: DeferredReaders,
 }
 
 impl fmt::Debug for DeviceMemory {
@@ -246,6 +251,7 @@ impl DeviceMemory {
             holds: AtomicU32::new(0),
             epoch: device.epoch(),
             usage: Usage::new(stream.clone()),
+            deferred: DeferredReaders::default(),
         }
     }
 
@@ -275,6 +281,7 @@ impl DeviceMemory {
             holds: AtomicU32::new(0),
             epoch: self.epoch,
             usage,
+            deferred: DeferredReaders::default(),
         })
     }
 
@@ -362,6 +369,7 @@ impl DeviceMemory {
     /// free failed; `Unsupported` for a part of a memory.
     pub fn release(&self) -> Result<()> {
         self.check_whole("release")?;
+        self.queue_deferred()?;
         self.usage.before_retiring()?;
         self.end_holds()?;
         if self.is_out_of_reach() {
@@ -412,6 +420,7 @@ impl DeviceMemory {
         if self.is_out_of_reach() {
             return Err(usage::lost(self));
         }
+        self.queue_deferred()?;
         self.usage.before_retiring()?;
         self.end_holds()?;
         let Some(stream) = self.usage.retire(self)? else { return Ok(None) };
@@ -425,6 +434,7 @@ impl DeviceMemory {
             holds: AtomicU32::new(0),
             epoch: self.epoch,
             usage,
+            deferred: DeferredReaders::default(),
         }))
     }
 
@@ -520,6 +530,7 @@ impl DeviceMemory {
             holds: mem::take(&mut self.holds),
             epoch: self.epoch,
             usage: mem::replace(&mut self.usage, empty),
+            deferred: DeferredReaders::default(),
         }
     }
 

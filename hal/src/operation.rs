@@ -9,6 +9,7 @@
 //! Strides are in bytes, one per axis of `shape`; zero repeats an element along the axis.
 
 mod check;
+mod formula;
 mod random;
 
 use crate::dtype::DType;
@@ -18,6 +19,7 @@ use crate::scalar::Scalar;
 use smallvec::SmallVec;
 use std::fmt;
 
+pub use formula::{Formula, Fused, Step, Term};
 pub use random::{Random, RandomSource};
 
 /// The extents of an array, stored inline up to four axes.
@@ -307,6 +309,8 @@ pub struct MatrixProduct {
 pub enum Description {
     /// A function of corresponding elements: arithmetic, cast, fill, copy, comparison, select.
     Elementwise(Elementwise),
+    /// Several functions of corresponding elements.
+    Fused(Fused),
     /// Axes combined into one element.
     Reduce(Reduce),
     /// Running values along an axis.
@@ -337,7 +341,7 @@ macro_rules! described {
         }
     )*};
 }
-described!(Elementwise Reduce Scan Gather Scatter Sequence Random Nonzero Sort MatrixProduct);
+described!(Elementwise Fused Reduce Scan Gather Scatter Sequence Random Nonzero Sort MatrixProduct);
 
 /// A builtin operation that has been checked.
 #[derive(Clone, Debug, PartialEq)]

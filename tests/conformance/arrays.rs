@@ -2,6 +2,7 @@
 
 pub(crate) mod dtypes;
 pub(crate) mod elementwise;
+pub(crate) mod expressions;
 pub(crate) mod functions;
 pub(crate) mod indexed;
 pub(crate) mod reductions;

@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         ("threads", streams::threads::TESTS),
         ("dtypes", arrays::dtypes::TESTS),
         ("elementwise", arrays::elementwise::TESTS),
+        ("expressions", arrays::expressions::TESTS),
         ("functions", arrays::functions::TESTS),
         ("views", arrays::views::TESTS),
         ("reductions", arrays::reductions::TESTS),

@@ -18,6 +18,7 @@ mod divisor;
 mod elementwise;
 mod exponent;
 mod float;
+mod fused;
 mod indexed;
 mod integer;
 mod kernel;
@@ -70,6 +71,7 @@ pub unsafe fn execute(
     unsafe {
         match operation.description() {
             Description::Elementwise(operation) => elementwise::run(operation, &workers),
+            Description::Fused(operation) => fused::run(operation, &workers),
             Description::Reduce(operation) => reduce::run(operation, &workers),
             Description::Scan(operation) => scan::run(operation, &workers),
             Description::Gather(operation) => {

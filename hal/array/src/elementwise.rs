@@ -92,8 +92,8 @@ impl Array {
         during(&arguments, || {
             let (function, compute) = selection(then, otherwise, positive)?;
             if let DType::Opaque(_) = compute {
-                let output =
-                    criterion.new_array(result_layout(&arguments, compute.size())?, compute)?;
+                let output = criterion
+                    .new_array(result_layout(layouts(&arguments), compute.size())?, compute)?;
                 output.set_select(criterion, then, otherwise, positive)?;
                 return Ok(output);
             }
@@ -176,7 +176,7 @@ impl Array {
         arguments: &[Argument<'_>],
     ) -> Result<Array> {
         let dtype = function.result(compute);
-        let layout = result_layout(arguments, dtype.size())?;
+        let layout = result_layout(layouts(arguments), dtype.size())?;
         for array in arrays(arguments) {
             self.check_same_device(array)?;
         }
@@ -253,7 +253,7 @@ impl Array {
     }
 
     /// Returns true if equal indices name the same element in both arrays.
-    fn is_same_view(&self, other: &Array) -> bool {
+    pub(super) fn is_same_view(&self, other: &Array) -> bool {
         let mut axes = self.shape().iter().zip(self.strides()).zip(other.strides());
         self.address() == other.address()
             && self.dtype.size() == other.dtype.size()
@@ -295,6 +295,19 @@ impl Array {
             self.check_new(arrays(arguments).filter(|array| !array.is_same_view(self)))?;
         }
         self.launch(function, compute, arguments, is_new)
+    }
+
+    /// Applies a function and stores the values in this array, which has the arguments' shape and overlaps none of
+    /// them except as the same view. `is_new` is true if nothing else refers to the array.
+    pub(super) fn apply_first_of(
+        &self,
+        function: Function,
+        compute: DType,
+        arguments: &[Argument<'_>],
+        is_new: bool,
+    ) -> Result<()> {
+        let is_own = self.memory.stream().id() == self.stream().id();
+        self.launch(function, compute, arguments, is_new && is_own)
     }
 
     /// Checks that memory from an allocator does not also belong to an operand.
@@ -440,23 +453,33 @@ fn first_array<'a>(arguments: &[Argument<'a>]) -> Result<&'a Array> {
         .ok_or_else(|| Error::invalid_type("elementwise", "no argument is an array"))
 }
 
-fn result_layout(arguments: &[Argument<'_>], itemsize: usize) -> Result<Layout> {
-    let mut all = arrays(arguments);
-    let Some(first) = all.next() else {
+fn layouts<'a>(arguments: &'a [Argument<'a>]) -> impl Iterator<Item = &'a Layout> + Clone {
+    arrays(arguments).map(|array| &array.layout)
+}
+
+/// Returns the layout of a new array for a function of arrays with these layouts.
+#[inline]
+pub(super) fn result_layout<'a>(
+    layouts: impl Iterator<Item = &'a Layout> + Clone,
+    itemsize: usize,
+) -> Result<Layout> {
+    let mut others = layouts.clone();
+    let Some(first) = others.next() else {
         return Ok(Layout::scalar(itemsize));
     };
-    let is_ordered = |array: &Array| array.ndim() == 1 || array.layout.is_c_contiguous();
-    if all.clone().all(|array| array.shape() == first.shape()) && arrays(arguments).all(is_ordered)
+    let is_ordered = |layout: &Layout| layout.ndim() == 1 || layout.is_c_contiguous();
+    if others.clone().all(|layout| layout.shape() == first.shape())
+        && layouts.clone().all(is_ordered)
     {
         return Layout::contiguous(first.shape(), itemsize, crate::Order::C);
     }
     let mut shape = Shape::from_slice(first.shape());
-    for array in all {
-        shape = broadcast_shapes(&shape, array.shape())?;
+    for layout in others {
+        shape = broadcast_shapes(&shape, layout.shape())?;
     }
     let mut strides: SmallVec<[Strides; 4]> = SmallVec::new();
-    for array in arrays(arguments) {
-        strides.push(Strides::from_slice(array.layout.broadcast_to(&shape)?.strides()));
+    for layout in layouts {
+        strides.push(Strides::from_slice(layout.broadcast_to(&shape)?.strides()));
     }
     let views: SmallVec<[&Strides; 4]> = strides.iter().collect();
     dense_layout(&shape, &views, itemsize)

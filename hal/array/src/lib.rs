@@ -6,6 +6,7 @@
 mod argument;
 mod create;
 mod elementwise;
+mod expression;
 mod indexed;
 pub mod layout;
 mod matmul;
@@ -20,6 +21,7 @@ mod transfer;
 pub mod typed;
 
 pub use argument::Strided;
+pub use expression::{Expression, ExpressionArgument, FusedBlock};
 pub use layout::{IndexItem, Layout, Order, SliceBounds};
 pub use promote::{Argument, Number};
 pub use typed::{

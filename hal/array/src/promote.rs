@@ -169,13 +169,38 @@ impl From<Number> for Argument<'_> {
     }
 }
 
-impl Argument<'_> {
+/// A value that is the same for all elements.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Constant {
+    Scalar(Scalar),
+    Number(Number),
+}
+
+/// The properties of an argument that the types of an operation depend on.
+pub(super) trait Typed: Copy + From<Scalar> + From<Number> {
     /// Returns the type of the argument; `None` for a number.
-    pub(super) fn dtype(&self) -> Option<DType> {
+    fn dtype(&self) -> Option<DType>;
+
+    /// Returns the value of an argument that is the same for all elements.
+    fn constant(&self) -> Option<Constant>;
+}
+
+impl Typed for Argument<'_> {
+    #[inline]
+    fn dtype(&self) -> Option<DType> {
         match self {
             Argument::Array(array) => Some(array.dtype()),
             Argument::Scalar(scalar) => Some(scalar.dtype()),
             Argument::Number(_) => None,
+        }
+    }
+
+    #[inline]
+    fn constant(&self) -> Option<Constant> {
+        match self {
+            Argument::Array(_) => None,
+            Argument::Scalar(scalar) => Some(Constant::Scalar(*scalar)),
+            Argument::Number(number) => Some(Constant::Number(*number)),
         }
     }
 }
@@ -184,16 +209,16 @@ impl Argument<'_> {
 ///
 /// # Errors
 /// `InvalidType` if no common type exists.
-pub(super) fn common_dtype(arguments: &[Argument<'_>]) -> Result<DType> {
+pub(super) fn common_dtype<A: Typed>(arguments: &[A]) -> Result<DType> {
     let mut common: Option<DType> = None;
-    for dtype in arguments.iter().filter_map(Argument::dtype) {
+    for dtype in arguments.iter().filter_map(A::dtype) {
         common = Some(match common {
             None => dtype,
             Some(so_far) => so_far.promote(dtype)?,
         });
     }
     for argument in arguments {
-        if let Argument::Number(number) = argument {
+        if let Some(Constant::Number(number)) = argument.constant() {
             common = Some(match common {
                 None => number.default_dtype(),
                 Some(so_far) => so_far.promote_python(number.kind()),

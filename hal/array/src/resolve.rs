@@ -1,6 +1,6 @@
 //! Selection of the function, arguments and computing type for a requested operation.
 
-use super::promote::{Argument, Number, common_dtype};
+use super::promote::{Constant, Number, Typed, common_dtype};
 use hal::dtype::{DType, Kind};
 use hal::error::{Error, Result};
 use hal::function::{BinaryFunction, Compute, Function, UnaryFunction};
@@ -8,9 +8,9 @@ use hal::scalar::Scalar;
 use smallvec::SmallVec;
 
 /// Returns the function and the computing type of a selection.
-pub(super) fn selection(
-    then: Argument<'_>,
-    otherwise: Argument<'_>,
+pub(super) fn selection<A: Typed>(
+    then: A,
+    otherwise: A,
     positive: bool,
 ) -> Result<(Function, DType)> {
     let compute = common_dtype(&[then, otherwise])?;
@@ -24,15 +24,15 @@ const fn has_fractions(function: BinaryFunction) -> bool {
 }
 
 /// A function, its arguments and the type that it computes in.
-pub(super) type Resolved<'a> = (Function, SmallVec<[Argument<'a>; 2]>, DType);
+pub(super) type Resolved<A> = (Function, SmallVec<[A; 2]>, DType);
 
 /// Returns the function, the arguments and the computing type of a binary operation. Common powers become
 /// a cheaper function with the same value.
-pub(super) fn resolve<'a>(
+pub(super) fn resolve<A: Typed>(
     function: BinaryFunction,
-    left: Argument<'a>,
-    right: Argument<'a>,
-) -> Result<Resolved<'a>> {
+    left: A,
+    right: A,
+) -> Result<Resolved<A>> {
     let common = match function {
         // As in numpy, a whole exponent does not affect the type of the value.
         BinaryFunction::Ldexp if is_whole(right) => common_dtype(&[left])?,
@@ -63,10 +63,10 @@ pub(super) fn resolve<'a>(
     let signature = function.signature(common)?;
     let compute = signature.compute;
     if function == BinaryFunction::Power {
-        let exponent = match right {
-            Argument::Array(_) => None,
-            Argument::Scalar(scalar) => Some(scalar.cast(compute)?),
-            Argument::Number(number) => Some(number.to_scalar(compute)?),
+        let exponent = match right.constant() {
+            None => None,
+            Some(Constant::Scalar(scalar)) => Some(scalar.cast(compute)?),
+            Some(Constant::Number(number)) => Some(number.to_scalar(compute)?),
         };
         if let Some(exponent) = exponent {
             return resolve_power(left, exponent, compute);
@@ -76,14 +76,14 @@ pub(super) fn resolve<'a>(
 }
 
 /// Returns true for an argument of integers or booleans.
-fn is_whole(argument: Argument<'_>) -> bool {
-    match argument {
-        Argument::Number(number) => matches!(number, Number::Bool(_) | Number::Integer(_)),
+fn is_whole<A: Typed>(argument: A) -> bool {
+    match argument.constant() {
+        Some(Constant::Number(number)) => matches!(number, Number::Bool(_) | Number::Integer(_)),
         _ => argument.dtype().is_some_and(|dtype| dtype.is_integer() || dtype == DType::Bool),
     }
 }
 
-fn resolve_power<'a>(left: Argument<'a>, exponent: Scalar, compute: DType) -> Result<Resolved<'a>> {
+fn resolve_power<A: Typed>(left: A, exponent: Scalar, compute: DType) -> Result<Resolved<A>> {
     let value = exponent.as_f64();
     if compute.kind() == Kind::Signed && value < 0.0 {
         return Err(Error::invalid(
@@ -93,7 +93,7 @@ fn resolve_power<'a>(left: Argument<'a>, exponent: Scalar, compute: DType) -> Re
     }
     let is_real = exponent == Scalar::new(value).cast(compute)?;
     let unary = |function| Ok((Function::Unary(function), SmallVec::from_slice(&[left]), compute));
-    let is_bool = matches!(left, Argument::Array(array) if array.dtype == DType::Bool);
+    let is_bool = left.constant().is_none() && left.dtype() == Some(DType::Bool);
     match value {
         1.0 if is_real => unary(UnaryFunction::Copy),
         // 0 and 1 equal their own powers.
@@ -114,12 +114,12 @@ fn resolve_power<'a>(left: Argument<'a>, exponent: Scalar, compute: DType) -> Re
 
 /// Resolves a comparison of signed integers with `UInt64`. Their common type, `Float64`, cannot
 /// distinguish neighbours above 2^53.
-fn resolve_mixed<'a>(
+fn resolve_mixed<A: Typed>(
     function: BinaryFunction,
-    left: Argument<'a>,
-    right: Argument<'a>,
+    left: A,
+    right: A,
     common: DType,
-) -> Option<Resolved<'a>> {
+) -> Option<Resolved<A>> {
     let (Some(a), Some(b)) = (left.dtype(), right.dtype()) else { return None };
     if common != DType::Float64 || !a.is_integer() || !b.is_integer() {
         return None;
@@ -133,31 +133,31 @@ fn resolve_mixed<'a>(
 
 /// Resolves a comparison of integers. A whole number outside the array's type is an error in arithmetic,
 /// but has a well-defined order: it compares like an infinity of the same sign.
-fn resolve_whole<'a>(
+fn resolve_whole<A: Typed>(
     function: BinaryFunction,
-    left: Argument<'a>,
-    right: Argument<'a>,
+    left: A,
+    right: A,
     common: DType,
-) -> Option<Resolved<'a>> {
+) -> Option<Resolved<A>> {
     // With truth values, the common type is the number's own, and the number has to fit (numpy's rule).
-    let is_typed = |argument: &Argument<'a>| argument.dtype().is_none_or(DType::is_integer);
+    let is_typed = |argument: &A| argument.dtype().is_none_or(DType::is_integer);
     if !common.is_integer() || ![left, right].iter().all(is_typed) {
         return None;
     }
     let mut compute = common;
-    let mut convert = |argument: Argument<'a>| {
-        let Argument::Number(number) = argument else { return argument };
+    let mut convert = |argument: A| {
+        let Some(Constant::Number(number)) = argument.constant() else { return argument };
         let is_negative = match number {
             Number::Integer(value) => value < 0,
             Number::Huge(value) => value < 0.0,
             _ => return argument,
         };
         match number.to_scalar(common) {
-            Ok(value) => Argument::Scalar(value),
+            Ok(value) => value.into(),
             Err(_) => {
                 compute = DType::Float64;
                 let side = if is_negative { f64::NEG_INFINITY } else { f64::INFINITY };
-                Argument::Number(Number::Float(side))
+                Number::Float(side).into()
             }
         }
     };

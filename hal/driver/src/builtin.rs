@@ -47,8 +47,8 @@ impl Builtins {
 
     /// Returns the kernels of a specification, and compiles them if necessary.
     #[inline]
-    pub(super) fn get(&self, spec: KernelSpec) -> Result<Kernels> {
-        match self.known(|loaded| loaded.kernels.get(&spec).cloned()) {
+    pub(super) fn get(&self, spec: &KernelSpec) -> Result<Kernels> {
+        match self.known(|loaded| loaded.kernels.get(spec).cloned()) {
             Some(kernels) => Ok(kernels),
             None => self.load(spec),
         }
@@ -62,10 +62,10 @@ impl Builtins {
     }
 
     #[cold]
-    fn load(&self, spec: KernelSpec) -> Result<Kernels> {
+    fn load(&self, spec: &KernelSpec) -> Result<Kernels> {
         nonblocking::before_waiting()?;
         let _loading = self.loading.lock();
-        if let Some(kernels) = self.known(|loaded| loaded.kernels.get(&spec).cloned()) {
+        if let Some(kernels) = self.known(|loaded| loaded.kernels.get(spec).cloned()) {
             return Ok(kernels);
         }
         let context = &self.context;
@@ -76,7 +76,7 @@ impl Builtins {
             None => compiled_module(context, &source, &names)?,
         };
         let kernels = find_kernels(context, module, &names)?;
-        self.keep(epoch, |loaded| loaded.kernels.insert(spec, kernels.clone()))?;
+        self.keep(epoch, |loaded| loaded.kernels.insert(spec.clone(), kernels.clone()))?;
         Ok(kernels)
     }
 

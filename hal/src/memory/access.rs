@@ -91,13 +91,21 @@ impl Drop for FastPath<'_> {
 
 impl<'a> FastPath<'a> {
     /// Enters the fast path of the memory objects, without a lock and without waiting. Returns false if another
-    /// stream uses one of them.
+    /// stream uses one of them, and unless `has_queued` if deferred work may have to be queued first.
     #[inline]
-    fn enter(&mut self, stream: &Arc<dyn Stream>, uses: &[Use<'a>]) -> Result<bool> {
+    fn enter(
+        &mut self,
+        stream: &Arc<dyn Stream>,
+        uses: &[Use<'a>],
+        has_queued: bool,
+    ) -> Result<bool> {
         let id = stream.id();
-        for &(memory, _) in uses {
+        for &(memory, access) in uses {
             if memory.is_gone() {
                 return Err(lost(memory));
+            }
+            if access == Access::Write && !has_queued && memory.whole().deferred.exist() {
+                return Ok(false);
             }
             if memory.is_inherited() || !memory.usage.enter(id) {
                 return Ok(false);
@@ -106,6 +114,19 @@ impl<'a> FastPath<'a> {
         }
         Ok(true)
     }
+}
+
+/// Queues the deferred work that reads memory which is written now. Returns true if there may have been some.
+#[cold]
+fn queue_deferred(uses: &[Use<'_>]) -> Result<bool> {
+    let mut exists = false;
+    for (memory, access) in uses {
+        if *access == Access::Write && memory.whole().deferred.exist() {
+            memory.queue_deferred()?;
+            exists = true;
+        }
+    }
+    Ok(exists)
 }
 
 /// Returns the items in the order in which an operation takes their locks: by address, without duplicates.
@@ -264,14 +285,19 @@ impl<'a> AccessGuard<'a> {
     ) -> Result<AccessGuard<'a>> {
         // Not a guard yet, because dropping a guard reports that work was queued.
         let mut fast = FastPath::default();
-        let guard = if fast.enter(stream, uses)? {
+        let mut is_fast = fast.enter(stream, uses, false)?;
+        if !is_fast {
+            // Leave the fast path before waiting for a lock, because the lock's holder may be waiting for this
+            // use.
+            fast = FastPath::default();
+            is_fast = queue_deferred(uses)? && fast.enter(stream, uses, true)?;
+        }
+        let guard = if is_fast {
             AccessGuard {
                 _queueing: SubmissionGuard::on(stream.id())?,
                 state: GuardState::Fast(fast),
             }
         } else {
-            // Leave the fast path before waiting for a lock, because the lock's holder may be waiting for this
-            // use.
             drop(fast);
             Self::acquire_ordered(stream, uses, by_graph, is_waited_for)?
         };

@@ -50,6 +50,7 @@ impl DeviceMemory {
         if let Owner::Whole(whole) = &self.owner {
             return whole.hold();
         }
+        self.queue_deferred()?;
         let more = |holds| if holds == RELEASED { None } else { Some(holds + 1) };
         self.holds
             .fetch_update(Ordering::Acquire, Ordering::Relaxed, more)

@@ -15,6 +15,7 @@ impl Description {
     pub(super) fn check(&mut self) -> Result<()> {
         match self {
             Description::Elementwise(it) => it.check(),
+            Description::Fused(it) => it.check(),
             Description::Reduce(it) => it.check(),
             Description::Scan(it) => it.check(),
             Description::Gather(it) => it.check(),
@@ -28,7 +29,7 @@ impl Description {
     }
 }
 
-const fn is_record(dtype: DType) -> bool {
+pub(super) const fn is_record(dtype: DType) -> bool {
     matches!(dtype.kind(), Kind::Opaque)
 }
 
@@ -83,12 +84,23 @@ impl Elementwise {
                 *compute = output.dtype;
                 continue;
             }
-            *value = match function.argument(position, *compute) {
-                Some(wanted) => value.cast(wanted)?,
-                None => Scalar::new(selects(*function, value)),
-            };
+            *value = function.take_scalar(position, *compute, value)?;
         }
         Ok(())
+    }
+}
+
+impl Function {
+    /// Returns a number in the type that the function takes as the argument at `position`.
+    ///
+    /// # Errors
+    /// `InvalidType` if the number does not convert.
+    #[inline]
+    pub fn take_scalar(self, position: usize, compute: DType, value: &Scalar) -> Result<Scalar> {
+        match self.argument(position, compute) {
+            Some(wanted) => value.cast(wanted),
+            None => Ok(Scalar::new(selects(self, value))),
+        }
     }
 }
 

@@ -4,8 +4,8 @@ use super::arrays::{at, indices, read};
 use super::scalar::apply;
 use hal::function::{BinaryFunction, Function, Reduction, UnaryFunction};
 use hal::operation::{
-    Description, Elementwise, Epilogue, Indexed, Input, Mapped, MatrixProduct, Operand, Reduce,
-    Scan,
+    Description, Elementwise, Epilogue, Fused, Indexed, Input, Mapped, MatrixProduct, Operand,
+    Reduce, Scan, Term,
 };
 use hal::{DType, Scalar};
 use std::collections::BTreeMap;
@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 pub(super) fn values(operation: &Description) -> BTreeMap<u64, Scalar> {
     match operation {
         Description::Elementwise(operation) => elementwise(operation),
+        Description::Fused(operation) => fused(operation),
         Description::Reduce(operation) => reduce(operation),
         Description::Scan(operation) => scan(operation),
         Description::Gather(operation) => indices(&operation.shape)
@@ -63,26 +64,43 @@ fn input(input: &Input, index: &[usize]) -> Scalar {
     }
 }
 
+/// Returns a function of arguments of any types, as an element of `dtype`.
+fn call(function: Function, compute: DType, arguments: &[Scalar], dtype: DType) -> Scalar {
+    let taken = |(position, value): (usize, &Scalar)| match function.argument(position, compute) {
+        None => *value,
+        Some(wanted) => cast(value, wanted),
+    };
+    let arguments: Vec<Scalar> = arguments.iter().enumerate().map(taken).collect();
+    cast(&apply(function, compute, &arguments), dtype)
+}
+
 fn elementwise(operation: &Elementwise) -> BTreeMap<u64, Scalar> {
     let Elementwise { function, compute, shape, inputs, output } = operation;
-    indices(shape)
-        .iter()
-        .map(|index| {
-            let arguments: Vec<Scalar> = inputs
-                .iter()
-                .enumerate()
-                .map(|(position, one)| {
-                    let value = input(one, index);
-                    match function.argument(position, *compute) {
-                        None => value,
-                        Some(wanted) => cast(&value, wanted),
-                    }
-                })
-                .collect();
-            let value = apply(*function, *compute, &arguments);
-            (at(output, index), cast(&value, output.dtype))
-        })
-        .collect()
+    let value = |index: &Vec<usize>| {
+        let arguments: Vec<Scalar> = inputs.iter().map(|one| input(one, index)).collect();
+        (at(output, index), call(*function, *compute, &arguments, output.dtype))
+    };
+    indices(shape).iter().map(value).collect()
+}
+
+fn fused(operation: &Fused) -> BTreeMap<u64, Scalar> {
+    let Fused { formula, shape, inputs, outputs } = operation;
+    let mut stored = BTreeMap::new();
+    for index in indices(shape) {
+        let mut values: Vec<Scalar> = Vec::new();
+        for step in formula.steps() {
+            let argument = |term: &Term| match *term {
+                Term::Input(position) => input(&inputs[usize::from(position)], &index),
+                Term::Step(earlier) => values[usize::from(earlier)],
+            };
+            let arguments: Vec<Scalar> = step.arguments.iter().map(argument).collect();
+            values.push(call(step.function, step.compute, &arguments, step.dtype));
+        }
+        for (output, step) in outputs.iter().zip(formula.outputs()) {
+            stored.insert(at(output, &index), values[step]);
+        }
+    }
+    stored
 }
 
 fn indexed(indexed: &Indexed, index: &[usize]) -> Option<(Scalar, u64)> {

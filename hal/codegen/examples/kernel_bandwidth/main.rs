@@ -131,12 +131,12 @@ impl<'a> Bench<'a> {
         let mut specs = Vec::new();
         for operation in plans {
             let spec = KernelSpec::of(&Operation::new(operation.clone())?)?;
-            if seen.insert(spec) {
+            if seen.insert(spec.clone()) {
                 specs.push(spec);
             }
         }
         let start = Instant::now();
-        let module = load(self.gpu, &unit(specs.iter().copied()));
+        let module = load(self.gpu, &unit(specs.iter().cloned()));
         let seconds = start.elapsed().as_secs_f64();
         println!("{} specifications compiled in {seconds:.1} s", specs.len());
         println!("{:<40} {:>8} {:>8} {:>8} {:>6}", "", "us", "GB/s", "C, GB/s", "ratio");

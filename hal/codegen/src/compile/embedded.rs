@@ -8,8 +8,8 @@ use crate::compile::ptx::PtxUnit;
 use crate::compile::target::Target;
 use crate::source::KernelSpec;
 use hal::poison::Unpoisoned as _;
-use std::fmt;
 use std::sync::{OnceLock, RwLock};
+use std::{fmt, slice};
 use xxhash_rust::xxh3::xxh3_128;
 
 // An archive of code: blocks, and an index of their modules by source. Each block is compressed
@@ -71,7 +71,7 @@ impl PackedObject {
         let unit = PtxUnit::parse(std::str::from_utf8(text).ok()?)?;
         let mut object = PackedObject::default();
         for spec in specs {
-            object.add(&[*spec], unit.module(&spec.kernel_names())?);
+            object.add(slice::from_ref(spec), unit.module(&spec.kernel_names())?);
         }
         Some(object)
     }
@@ -410,7 +410,10 @@ mod tests {
     fn packed() -> (&'static [u8], [KernelSpec; 3], Vec<u8>) {
         let [a, b, other] = specs();
         let code: Vec<u8> = (0..100_000_u32).flat_map(|i| (i / 7).to_le_bytes()).collect();
-        let objects = [PackedObject::new(&[other], b"small"), PackedObject::new(&[a, b], &code)];
+        let objects = [
+            PackedObject::new(&[other.clone()], b"small"),
+            PackedObject::new(&[a.clone(), b.clone()], &code),
+        ];
         (pack(&objects).leak(), [a, b, other], code)
     }
 
@@ -454,7 +457,8 @@ mod tests {
     #[test]
     fn devices_get_the_code_that_suits_them_best() {
         let [a, _, other] = specs();
-        let object = |code: &'static [u8]| pack(&[PackedObject::new(&[a], code)]).leak() as &[u8];
+        let object =
+            |code: &'static [u8]| pack(&[PackedObject::new(&[a.clone()], code)]).leak() as &[u8];
         let (plain, exact, newer) = (object(b"plain"), object(b"exact"), object(b"newer"));
         let targets = [
             target("gfx90a", "", plain),

@@ -6,13 +6,18 @@ mod tiles;
 use crate::source::iteration_space::IterationSpace;
 use crate::source::kernel_spec::InputType;
 use crate::source::launches::{Launches, THREADS, blocks};
+use crate::source::prelude::Prelude;
 use crate::source::{ctype, machine_word};
 use hal::dtype::DType;
 use hal::error::{Error, Result};
 use hal::function::{Function, UnaryFunction};
-use hal::operation::{Elementwise, Input, Operand, Strides};
+use hal::operation::{Elementwise, Formula, Fused, Input, Operand, Strides, Term};
 use hal::scalar::Scalar;
+use rustc_hash::FxHasher;
 use smallvec::SmallVec;
+use std::fmt::Debug;
+use std::hash::{Hash, Hasher as _};
+use std::iter;
 use tiles::Tiles;
 
 /// The way in which the kernel accesses memory.
@@ -28,21 +33,237 @@ enum AccessPattern {
     Tiled(u8, Tiles),
 }
 
-/// Everything that changes the code of an element-wise kernel.
+/// The values that an element-wise kernel computes, as far as they change its code.
+pub(super) trait Computation: Clone + Debug + Eq + Hash {
+    /// Returns the types of the outputs.
+    fn outputs(&self) -> impl ExactSizeIterator<Item = DType> + Clone;
+
+    /// Returns the types of the inputs.
+    fn inputs(&self) -> impl Iterator<Item = InputType>;
+
+    /// Returns true if it takes many instructions.
+    fn is_long(&self) -> bool;
+
+    /// Returns the first part of the kernel's name, which is unique among all computations.
+    fn title(&self) -> String;
+
+    /// Returns the parts of the prelude that it uses.
+    fn prelude(&self) -> Prelude;
+
+    /// Returns the definition of the function `{name}_value` of the inputs' elements. With one output, it returns
+    /// the output's element; with several, a struct with the fields `y0`, `y1` and so on.
+    fn definition(&self, name: &str) -> String;
+
+    /// If elements are only copied, replaces their type by the one that `widen` returns for it, and returns that.
+    fn widen(&mut self, _widen: impl FnOnce(DType) -> DType) -> Option<DType> {
+        None
+    }
+}
+
+/// One function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key {
+pub(super) struct Single {
     function: Function,
     compute: DType,
     output: DType,
     inputs: [Option<InputType>; 4],
+}
+
+impl Computation for Single {
+    fn outputs(&self) -> impl ExactSizeIterator<Item = DType> + Clone {
+        iter::once(self.output)
+    }
+
+    fn inputs(&self) -> impl Iterator<Item = InputType> {
+        self.inputs.iter().flatten().copied()
+    }
+
+    fn is_long(&self) -> bool {
+        is_long(self.function, self.compute)
+    }
+
+    fn title(&self) -> String {
+        format!("{}_{}", ctype::function(self.function), ctype::value(self.compute))
+    }
+
+    fn prelude(&self) -> Prelude {
+        let condition = self.inputs[0].map_or(self.compute, dtype_of);
+        prelude(self.function, self.compute, condition)
+    }
+
+    fn definition(&self, name: &str) -> String {
+        let arguments = self.inputs().enumerate();
+        let arguments = arguments.map(|(at, input)| (format!("x{at}"), dtype_of(input))).collect();
+        format!(
+            "DEVICE {} {name}_value({}) {{\n    return {};\n}}\n",
+            ctype::value(self.output),
+            parameters(self.inputs()),
+            value(self.function, self.compute, arguments, self.output)
+        )
+    }
+
+    fn widen(&mut self, widen: impl FnOnce(DType) -> DType) -> Option<DType> {
+        let is_move = self.function == Function::Unary(UnaryFunction::Copy)
+            && self.output == self.compute
+            && self.inputs[0] == Some(Input::Array(self.output));
+        is_move.then(|| {
+            let unit = widen(self.output);
+            (self.output, self.compute, self.inputs[0]) = (unit, unit, Some(Input::Array(unit)));
+            unit
+        })
+    }
+}
+
+/// Several functions.
+impl Computation for Formula {
+    fn outputs(&self) -> impl ExactSizeIterator<Item = DType> + Clone {
+        Formula::outputs(self).map(|step| self.steps()[step].dtype)
+    }
+
+    fn inputs(&self) -> impl Iterator<Item = InputType> {
+        Formula::inputs(self).iter().copied()
+    }
+
+    fn is_long(&self) -> bool {
+        self.steps().iter().any(|step| is_long(step.function, step.compute))
+    }
+
+    /// A checksum of the steps. Two formulas with the same one have different sources, and the cache on disk
+    /// compares sources.
+    fn title(&self) -> String {
+        let mut hasher = FxHasher::default();
+        self.steps().hash(&mut hasher);
+        let outputs: String = Formula::outputs(self).map(|step| format!("_{step}")).collect();
+        format!("fused_{:016x}{outputs}", hasher.finish())
+    }
+
+    fn prelude(&self) -> Prelude {
+        self.steps().iter().fold(Prelude::NONE, |all, step| {
+            let first = self.dtype(step.arguments[0]);
+            all.with(prelude(step.function, step.compute, first)).with(ctype::prelude(step.dtype))
+        })
+    }
+
+    fn definition(&self, name: &str) -> String {
+        let mut steps = String::new();
+        for (position, step) in self.steps().iter().enumerate() {
+            let text = |&term: &Term| match term {
+                Term::Input(input) => (format!("x{input}"), self.dtype(term)),
+                Term::Step(earlier) => (format!("s{earlier}"), self.dtype(term)),
+            };
+            let arguments = step.arguments.iter().map(text).collect();
+            steps += &format!(
+                "    const {} s{position} = {};\n",
+                ctype::value(step.dtype),
+                value(step.function, step.compute, arguments, step.dtype)
+            );
+        }
+        let parameters = parameters(Formula::inputs(self).iter().copied());
+        let outputs: Vec<usize> = Formula::outputs(self).collect();
+        if let [output] = outputs[..] {
+            let result = ctype::value(self.steps()[output].dtype);
+            return format!(
+                "DEVICE {result} {name}_value({parameters}) {{\n{steps}    return s{output};\n}}\n"
+            );
+        }
+        let (mut fields, mut stores) = (String::new(), String::new());
+        for (k, &output) in outputs.iter().enumerate() {
+            fields += &format!("    {} y{k};\n", ctype::value(self.steps()[output].dtype));
+            stores += &format!("    values.y{k} = s{output};\n");
+        }
+        format!(
+            "struct {name}_values {{\n{fields}}};\nDEVICE {name}_values {name}_value({parameters}) {{\n{steps}    \
+             {name}_values values;\n{stores}    return values;\n}}\n"
+        )
+    }
+}
+
+/// Returns true for functions that take many instructions.
+fn is_long(function: Function, compute: DType) -> bool {
+    match function {
+        Function::Unary(unary) => unary.properties().cost.is_long(compute),
+        Function::Binary(binary) => binary.properties().cost.is_long(compute),
+        _ => false,
+    }
+}
+
+fn dtype_of(input: InputType) -> DType {
+    match input {
+        Input::Scalar(dtype) | Input::Array(dtype) => dtype,
+    }
+}
+
+/// Returns the parts of the prelude for a function whose first argument has the type `first`.
+fn prelude(function: Function, compute: DType, first: DType) -> Prelude {
+    match function {
+        // A condition is compared in its own type.
+        Function::SelectPositive => ctype::prelude(compute).with(ctype::prelude(first)),
+        _ => ctype::prelude(compute),
+    }
+}
+
+/// Returns the parameters `x0`, `x1` and so on of the function of the inputs' elements.
+fn parameters(inputs: impl Iterator<Item = InputType>) -> String {
+    let name = |(at, input)| format!("{} x{at}", ctype::value(dtype_of(input)));
+    inputs.enumerate().map(name).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the expression for a function of arguments with these types, converted to `output`.
+fn value(
+    function: Function,
+    compute: DType,
+    arguments: SmallVec<[(String, DType); 4]>,
+    output: DType,
+) -> String {
+    let convert = |(position, (text, dtype)): (usize, (String, DType))| match function
+        .argument(position, compute)
+    {
+        None => {
+            let (from, functions) = (ctype::value(dtype), ctype::functions(dtype));
+            match function {
+                Function::Select => format!("convert<bool>({text})"),
+                _ => format!("{functions}::greater({text}, convert<{from}>((i32)0))"),
+            }
+        }
+        Some(wanted) if dtype == wanted => text,
+        Some(wanted) => format!("convert<{}>({text})", ctype::value(wanted)),
+    };
+    let arguments: SmallVec<[String; 4]> = arguments.into_iter().enumerate().map(convert).collect();
+    let functions = ctype::functions(compute);
+    let expression = match (function, &arguments[..]) {
+        (Function::Unary(UnaryFunction::Copy), [x]) => x.clone(),
+        (Function::Select | Function::SelectPositive, [condition, yes, no]) => {
+            format!("{condition} ? {yes} : {no}")
+        }
+        (Function::LinearCombination, [a, x, b, y]) => format!(
+            "{functions}::add({functions}::multiply({a}, {x}), {functions}::multiply({b}, {y}))"
+        ),
+        _ => format!("{functions}::{}({})", ctype::function(function), arguments.join(", ")),
+    };
+    match function.result(compute) == output {
+        true => expression,
+        false => format!("convert<{}>({expression})", ctype::value(output)),
+    }
+}
+
+/// Everything that changes the code of an element-wise kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key<C> {
+    computation: C,
     access: AccessPattern,
     wide: bool,
 }
 
-impl Key {
+impl<C: Computation> Key<C> {
     /// Returns the element size of the widest array.
     fn widest(&self) -> usize {
-        self.arrays().fold(self.output.size(), |widest, (_, dtype)| widest.max(dtype.size()))
+        let sizes = self.arrays().map(|(_, dtype)| dtype.size());
+        sizes.chain(self.computation.outputs().map(DType::size)).max().unwrap_or(1)
+    }
+
+    /// Returns the size of an element of each output, together.
+    fn stored(&self) -> usize {
+        self.computation.outputs().map(DType::size).sum()
     }
 
     /// Returns the number of elements per access: the widest array moves 16 bytes.
@@ -52,31 +273,36 @@ impl Key {
 
     /// Returns the number of packs per thread: two if few bytes are read and even fewer stored.
     fn packs(&self) -> u64 {
-        let bytes =
-            self.output.size() + self.arrays().map(|(_, dtype)| dtype.size()).sum::<usize>();
-        let few = bytes as u64 * self.pack() <= 24 && self.output.size() < self.widest();
-        if few && !self.is_long() { 2 } else { 1 }
+        let bytes = self.stored() + self.arrays().map(|(_, dtype)| dtype.size()).sum::<usize>();
+        let few = bytes as u64 * self.pack() <= 24 && self.stored() < self.widest();
+        if few && !self.computation.is_long() { 2 } else { 1 }
     }
 
     /// Returns the number of elements that a thread reads before it uses the first, so that the reads overlap. Long
     /// code, whose speed does not depend on memory, is not repeated.
     fn batch(&self) -> u64 {
-        if self.is_long() { 1 } else { self.pack().clamp(2, 4) }
+        if self.computation.is_long() { 1 } else { self.pack().clamp(2, 4) }
     }
 
     /// Returns the inputs with their positions.
     fn inputs(&self) -> impl Iterator<Item = (usize, InputType)> + '_ {
-        self.inputs.iter().flatten().copied().enumerate()
+        self.computation.inputs().enumerate()
     }
 
-    /// Returns the number of arrays: the output, and the inputs that are not scalars.
+    /// Returns the outputs with their positions.
+    fn outputs(&self) -> impl Iterator<Item = (usize, DType)> + '_ {
+        self.computation.outputs().enumerate()
+    }
+
+    /// Returns the number of arrays: the outputs, and the inputs that are not scalars.
     fn operands(&self) -> usize {
-        1 + self.arrays().count()
+        self.computation.outputs().len() + self.arrays().count()
     }
 
     /// Returns the position, among the space's operands, of an input that is an array.
     fn operand(&self, position: usize) -> usize {
-        1 + self.arrays().filter(|&(other, _)| other < position).count()
+        let before = self.arrays().filter(|&(other, _)| other < position).count();
+        self.computation.outputs().len() + before
     }
 
     /// Returns the inputs that are arrays, with their positions.
@@ -85,15 +311,6 @@ impl Key {
             Input::Array(dtype) => Some((position, dtype)),
             Input::Scalar(_) => None,
         })
-    }
-
-    /// Returns true for functions that take many instructions.
-    fn is_long(&self) -> bool {
-        match self.function {
-            Function::Unary(unary) => unary.properties().cost.is_long(self.compute),
-            Function::Binary(binary) => binary.properties().cost.is_long(self.compute),
-            _ => false,
-        }
     }
 }
 
@@ -114,7 +331,7 @@ impl<'a> View<'a> {
 
 /// Adds the launches of an operation and returns the key of their kernel. Elements that are only moved are moved as
 /// words.
-pub(super) fn plan(operation: &Elementwise, launches: &mut Launches) -> Result<Key> {
+pub(super) fn plan(operation: &Elementwise, launches: &mut Launches) -> Result<Key<Single>> {
     let Elementwise { function, compute, shape, inputs, output } = operation;
     match (output.dtype, &inputs[0]) {
         (DType::Opaque(bytes), Input::Array(input)) => {
@@ -161,7 +378,7 @@ fn assemble(
     operation: &Elementwise,
     word: Option<DType>,
     pieces: &[Scalar],
-) -> Result<Key> {
+) -> Result<Key<Single>> {
     let Elementwise { function, compute, shape, inputs: arguments, output } = operation;
     let mut inputs = [None; 4];
     let mut views: SmallVec<[View<'_>; 5]> = SmallVec::new();
@@ -176,20 +393,40 @@ fn assemble(
             Input::Scalar(_) => Input::Scalar(dtype),
         });
     }
-    let mut key = Key {
-        function: *function,
-        compute: word.unwrap_or(*compute),
-        output: views[0].dtype,
-        inputs,
-        access: AccessPattern::Contiguous,
-        wide: false,
-    };
+    let (compute, output) = (word.unwrap_or(*compute), views[0].dtype);
+    let single = Single { function: *function, compute, output, inputs };
+    arrange(launches, single, shape, views, arguments, pieces)
+}
+
+/// Adds the launches of several functions and returns the key of their kernel.
+pub(super) fn plan_fused(operation: &Fused, launches: &mut Launches) -> Result<Key<Formula>> {
+    let Fused { formula, shape, inputs, outputs } = operation;
+    let mut views: SmallVec<[View<'_>; 5]> =
+        outputs.iter().map(|output| View::of(output, None)).collect();
+    views.extend(inputs.iter().filter_map(|input| match input {
+        Input::Array(operand) => Some(View::of(operand, None)),
+        Input::Scalar(_) => None,
+    }));
+    arrange(launches, formula.clone(), shape, views, inputs, &[])
+}
+
+/// Chooses the access of memory, and adds the launches.
+#[inline]
+fn arrange<C: Computation>(
+    launches: &mut Launches,
+    computation: C,
+    shape: &[usize],
+    mut views: SmallVec<[View<'_>; 5]>,
+    arguments: &[Input],
+    pieces: &[Scalar],
+) -> Result<Key<C>> {
+    let mut key = Key { computation, access: AccessPattern::Contiguous, wide: false };
     let run = |view: &View<'_>| view.strides == [view.dtype.size() as isize];
-    if let ([count], true) = (&shape[..], views.iter().all(run)) {
+    if let ([count], true) = (shape, views.iter().all(run)) {
         // The common case, which does not need a space.
         let widest = key.widest() as u64;
         key.wide = (*count as u64).saturating_mul(widest) >= 1 << 31;
-        launch(launches, key, *count as u64, None, &views, arguments, pieces);
+        launch(launches, &key, *count as u64, None, &views, arguments, pieces);
         return Ok(key);
     }
     let strides: SmallVec<[&[isize]; 5]> = views.iter().map(|view| view.strides).collect();
@@ -200,14 +437,15 @@ fn assemble(
     }
     key.wide = space.wide();
     key.access = access_of(&mut key, &mut space, &views);
-    launch(launches, key, space.count(), Some(&space), &views, arguments, pieces);
+    space.check_size(key.wide, views.len())?;
+    launch(launches, &key, space.count(), Some(&space), &views, arguments, pieces);
     Ok(key)
 }
 
 /// Adds a launch, or one for each piece.
-fn launch(
+fn launch<C: Computation>(
     launches: &mut Launches,
-    key: Key,
+    key: &Key<C>,
     count: u64,
     space: Option<&IterationSpace>,
     views: &[View<'_>],
@@ -238,8 +476,9 @@ fn launch(
             }
         }
         let mut addresses = views.iter().map(|view| view.address);
-        let offset = (round * key.output.size()) as u64;
-        launch.address(addresses.next().unwrap_or(0).wrapping_add(offset));
+        for (output, address) in key.computation.outputs().zip(addresses.by_ref()) {
+            launch.address(address.wrapping_add((round * output.size()) as u64));
+        }
         for argument in arguments {
             match argument {
                 Input::Array(_) => launch.address(addresses.next().unwrap_or(0)),
@@ -249,7 +488,11 @@ fn launch(
     }
 }
 
-fn access_of(key: &mut Key, space: &mut IterationSpace, views: &[View<'_>]) -> AccessPattern {
+fn access_of<C: Computation>(
+    key: &mut Key<C>,
+    space: &mut IterationSpace,
+    views: &[View<'_>],
+) -> AccessPattern {
     let mut sizes: SmallVec<[usize; 5]> = views.iter().map(|view| view.dtype.size()).collect();
     let runs = |(strides, &size): (&Strides, &usize)| match strides[..] {
         [] => true,
@@ -259,15 +502,17 @@ fn access_of(key: &mut Key, space: &mut IterationSpace, views: &[View<'_>]) -> A
     if space.strides.iter().zip(&sizes).all(runs) {
         return AccessPattern::Contiguous;
     }
-    if pack_rows(key.pack() as usize, space, views) {
+    let outputs = key.computation.outputs().len();
+    if pack_rows(key.pack() as usize, space, views, outputs) {
         return AccessPattern::Packed(space.rank());
     }
-    let copy = key.function == Function::Unary(UnaryFunction::Copy);
-    if copy && key.output == key.compute && key.inputs[0] == Some(Input::Array(key.output)) {
-        let addresses = views.iter().map(|view| view.address);
-        let unit = machine_word::widen(key.output, 8, space, &[0, 1], addresses);
-        (key.output, key.compute, key.inputs[0]) = (unit, unit, Some(Input::Array(unit)));
+    let addresses = views.iter().map(|view| view.address);
+    let widen = |dtype| machine_word::widen(dtype, 8, space, &[0, 1], addresses);
+    if let Some(unit) = key.computation.widen(widen) {
         sizes.fill(unit.size());
+    }
+    if outputs > 1 || views.len() > 1 + u8::BITS as usize {
+        return AccessPattern::Strided(space.rank());
     }
     match tiles::transposed(space, &sizes) {
         None => AccessPattern::Strided(space.rank()),
@@ -276,7 +521,7 @@ fn access_of(key: &mut Key, space: &mut IterationSpace, views: &[View<'_>]) -> A
 }
 
 /// Counts the last axis in packs, if every array has either whole, aligned packs or a single element along it.
-fn pack_rows(pack: usize, space: &mut IterationSpace, views: &[View<'_>]) -> bool {
+fn pack_rows(pack: usize, space: &mut IterationSpace, views: &[View<'_>], outputs: usize) -> bool {
     let Some(last) = space.shape.len().checked_sub(1) else {
         return false;
     };
@@ -284,7 +529,7 @@ fn pack_rows(pack: usize, space: &mut IterationSpace, views: &[View<'_>]) -> boo
         let size = view.dtype.size();
         let outside = strides[..last].iter().fold(view.address, |all, &stride| all | stride as u64);
         (strides[last] == size as isize && outside % (pack * size) as u64 == 0)
-            || (strides[last] == 0 && position > 0)
+            || (strides[last] == 0 && position >= outputs)
     };
     if pack == 1
         || !space.shape[last].is_multiple_of(pack)
@@ -297,67 +542,4 @@ fn pack_rows(pack: usize, space: &mut IterationSpace, views: &[View<'_>]) -> boo
         strides[last] *= pack as isize;
     }
     true
-}
-
-// The expression that an element-wise kernel evaluates for each element.
-
-impl Key {
-    /// Returns the definition of the function that computes the output's element from the inputs' elements.
-    fn value(&self, name: &str) -> String {
-        let mut parameters = Vec::new();
-        let mut arguments = Vec::new();
-        for (position, input) in self.inputs() {
-            let (Input::Scalar(dtype) | Input::Array(dtype)) = input;
-            parameters.push(format!("{} x{position}", ctype::value(dtype)));
-            arguments.push(match self.function.argument(position, self.compute) {
-                None => {
-                    let (from, functions) = (ctype::value(dtype), ctype::functions(dtype));
-                    match self.function {
-                        Function::Select => format!("convert<bool>(x{position})"),
-                        _ => format!("{functions}::greater(x{position}, convert<{from}>((i32)0))"),
-                    }
-                }
-                Some(wanted) if dtype == wanted => format!("x{position}"),
-                Some(wanted) => format!("convert<{}>(x{position})", ctype::value(wanted)),
-            });
-        }
-        let functions = ctype::functions(self.compute);
-        let expression = match (self.function, &arguments[..]) {
-            (Function::Unary(UnaryFunction::Copy), [x]) => x.clone(),
-            (Function::Select | Function::SelectPositive, [condition, yes, no]) => {
-                format!("{condition} ? {yes} : {no}")
-            }
-            (Function::LinearCombination, [a, x, b, y]) => format!(
-                "{functions}::add({functions}::multiply({a}, {x}), {functions}::multiply({b}, {y}))"
-            ),
-            _ => {
-                format!("{functions}::{}({})", ctype::function(self.function), arguments.join(", "))
-            }
-        };
-        let result = self.function.result(self.compute);
-        let expression = if result == self.output {
-            expression
-        } else {
-            format!("convert<{}>({expression})", ctype::value(self.output))
-        };
-        format!(
-            "DEVICE {} {name}_value({}) {{\n    return {expression};\n}}\n",
-            ctype::value(self.output),
-            parameters.join(", ")
-        )
-    }
-
-    /// Returns a call of [`Key::value`]; `read` returns the element of an array.
-    fn call(&self, name: &str, read: impl Fn(usize, DType) -> String) -> String {
-        let arguments: Vec<String> = self
-            .inputs()
-            .map(|(position, input)| match input {
-                Input::Array(dtype) => read(position, dtype),
-                Input::Scalar(dtype) => {
-                    format!("Stored<{}>::get(in{position})", ctype::value(dtype))
-                }
-            })
-            .collect();
-        format!("{name}_value({})", arguments.join(", "))
-    }
 }

@@ -3,12 +3,15 @@
 use super::launches::LaunchBuilder;
 use hal::error::{Error, Result};
 use hal::iteration::simplify;
-use hal::operation::{Operand, Shape, Strides};
+use hal::operation::{Formula, Operand, Shape, Strides};
 use smallvec::SmallVec;
 
 /// The maximum number of axes of a kernel: with three strides each, they fill the 4 KiB of kernel
 /// arguments that every device accepts.
 pub(super) const MAX_RANK: usize = 64;
+
+/// The bytes of kernel arguments that every device accepts.
+const ARGUMENT_BYTES: usize = 4096;
 
 /// The axes of an operation. For each operand, the strides, and the offset of its address after
 /// simplification.
@@ -127,6 +130,27 @@ impl IterationSpace {
             })
         };
         self.count() >= LIMIT || self.strides.iter().any(|strides| reach(strides) >= LIMIT)
+    }
+
+    /// Checks that a space of this many operands fits into the arguments of a kernel.
+    ///
+    /// # Errors
+    /// `Unsupported` if it does not.
+    #[inline]
+    pub(super) fn check_size(&self, wide: bool, operands: usize) -> Result<()> {
+        let rank = usize::from(self.rank());
+        if rank <= 8 || operands <= 3 {
+            return Ok(());
+        }
+        let word = if wide { 8 } else { 4 };
+        // Behind the space, there are an address for each array, and numbers of up to 16 bytes.
+        let bytes = (2 + rank * (1 + operands)) * word + 8 * operands + 16 * Formula::MOST_INPUTS;
+        if bytes <= ARGUMENT_BYTES {
+            return Ok(());
+        }
+        let detail =
+            format!("a kernel cannot walk {operands} arrays along {} axes", self.shape.len());
+        Err(Error::unsupported("operation", detail))
     }
 
     /// Moves an axis inwards to `position`.

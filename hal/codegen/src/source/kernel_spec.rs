@@ -5,7 +5,7 @@ use crate::source::prelude::Prelude;
 use crate::source::{elementwise, indexed, nonzero, product, random, reduce, scan, sequence, sort};
 use hal::dtype::DType;
 use hal::error::Result;
-use hal::operation::{Description, Input, Operation};
+use hal::operation::{Description, Formula, Input, Operation};
 use smallvec::SmallVec;
 use std::ffi::c_void;
 
@@ -15,13 +15,14 @@ use std::ffi::c_void;
 ///
 /// Operations that need the same code share a specification: a copy between equal types is a copy
 /// of words, and a fill converts its value before the launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KernelSpec(Family);
 
 /// The key of the kernels, by family.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Family {
-    Elementwise(elementwise::Key),
+    Elementwise(elementwise::Key<elementwise::Single>),
+    Fused(elementwise::Key<Formula>),
     Reduce(reduce::Key),
     Scan(scan::Key),
     Nonzero(nonzero::Key),
@@ -48,7 +49,7 @@ impl KernelSpec {
 
     /// Returns the translation unit with the kernels: CUDA C without headers.
     pub fn source(&self) -> String {
-        unit([*self])
+        unit([self.clone()])
     }
 
     fn name(&self) -> String {
@@ -58,6 +59,7 @@ impl KernelSpec {
     fn key(&self) -> &dyn KernelKey {
         match &self.0 {
             Family::Elementwise(key) => key,
+            Family::Fused(key) => key,
             Family::Reduce(key) => key,
             Family::Scan(key) => key,
             Family::Nonzero(key) => key,
@@ -131,6 +133,7 @@ impl Plan {
         let all = &mut launches;
         let family = match operation.description() {
             Description::Elementwise(it) => Family::Elementwise(elementwise::plan(it, all)?),
+            Description::Fused(it) => Family::Fused(elementwise::plan_fused(it, all)?),
             Description::Reduce(it) => Family::Reduce(reduce::plan(it, all)?),
             Description::Scan(it) => Family::Scan(scan::plan(it, all)?),
             Description::Gather(it) => Family::Gather(indexed::plan_gather(it, all)?),
@@ -146,7 +149,7 @@ impl Plan {
 
     /// Returns the specification of the kernels that the launches call.
     pub fn spec(&self) -> KernelSpec {
-        self.spec
+        self.spec.clone()
     }
 
     /// Returns the launches, in order.
@@ -180,6 +183,6 @@ impl KernelSpec {
     /// # Errors
     /// As for [`Plan::new`].
     pub fn of(operation: &Operation) -> Result<KernelSpec> {
-        Ok(Plan::new(operation)?.spec())
+        Ok(Plan::new(operation)?.spec)
     }
 }

@@ -142,10 +142,12 @@ pub(crate) fn run(operations: &[Description]) -> bool {
 
 pub(crate) fn run_as(runs: Runs, operations: &[Description]) -> bool {
     let mut plans: Vec<Plan> = operations.iter().map(plan).collect();
-    let is_new =
-        |spec: &KernelSpec| COMPILED.with_borrow(|compiled| !compiled.contains_key(&(*spec, runs)));
+    let is_new = |spec: &KernelSpec| {
+        COMPILED.with_borrow(|compiled| !compiled.contains_key(&(spec.clone(), runs)))
+    };
     let mut seen = HashSet::new();
-    let specs = plans.iter().map(Plan::spec).filter(|spec| is_new(spec) && seen.insert(*spec));
+    let specs =
+        plans.iter().map(Plan::spec).filter(|spec| is_new(spec) && seen.insert(spec.clone()));
     let specs: Vec<KernelSpec> = specs.collect();
     if !specs.is_empty() {
         let Some(library) = compile(runs, &specs) else {
@@ -204,7 +206,7 @@ fn compile(runs: Runs, specs: &[KernelSpec]) -> Option<Arc<Library>> {
     });
     let [trapping, checked] = COMPILERS.as_ref()?;
     let compiler = if runs == Runs::Trapping { trapping } else { checked };
-    let text = unit(specs.iter().copied());
+    let text = unit(specs.iter().cloned());
     // Lanes exchange values as on a GPU.
     let options = &["-D__GPUARRAY_DOUBLE__"];
     let source = Source { text: &text, name: "kernels.cu", options, ..Source::default() };

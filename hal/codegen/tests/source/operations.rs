@@ -337,7 +337,8 @@ pub(crate) fn plans() -> Vec<(KernelSpec, Plan)> {
     let every = std::env::var("PYGPU_EVERY_KERNEL").is_ok_and(|it| it == "1");
     let mut seen = HashSet::new();
     let plans = all().into_iter().map(|operation| plan(&operation));
-    let distinct = plans.map(|plan| (plan.spec(), plan)).filter(|(spec, _)| seen.insert(*spec));
+    let distinct =
+        plans.map(|plan| (plan.spec(), plan)).filter(|(spec, _)| seen.insert(spec.clone()));
     let step = if every { 1 } else { 37 };
     // Kernels that have crashed a compiler are always included.
     let known = |spec: &KernelSpec| {

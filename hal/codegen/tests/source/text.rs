@@ -18,7 +18,10 @@ fn every_function_and_dtype_has_source_and_distinct_names() {
         for name in spec.kernel_names() {
             assert!(source.contains(&format!(" {name}(")), "{name} is not in its source");
             assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'));
-            assert!(owners.insert(name.clone(), *spec).is_none(), "{name} names two kernels");
+            assert!(
+                owners.insert(name.clone(), spec.clone()).is_none(),
+                "{name} names two kernels"
+            );
         }
     }
     assert!(specs.len() > 1500, "{}", specs.len());
@@ -142,10 +145,10 @@ fn write_sources() {
     let specs: Vec<KernelSpec> = all()
         .iter()
         .map(|operation| plan(operation).spec())
-        .filter(|spec| seen.insert(*spec))
+        .filter(|spec| seen.insert(spec.clone()))
         .collect();
     for (number, part) in specs.chunks(100).enumerate() {
-        let text = unit(part.iter().copied());
+        let text = unit(part.iter().cloned());
         std::fs::write(folder.join(format!("specs{number:03}.cu")), text).unwrap();
     }
     for spec in specs.iter().step_by(97) {

@@ -1,18 +1,17 @@
 //! The source of element-wise kernels.
 
-use super::{AccessPattern, Key};
+use super::{AccessPattern, Computation, Key};
 use crate::source::ctype;
 use crate::source::iteration_space::type_name;
 use crate::source::kernel_spec::KernelKey;
 use crate::source::launches::THREADS;
 use crate::source::prelude::Prelude;
 use hal::dtype::DType;
-use hal::function::Function;
 use hal::operation::Input;
 
-impl KernelKey for Key {
+impl<C: Computation> KernelKey for Key<C> {
     fn name(&self) -> String {
-        let mut name = format!("{}_{}", ctype::function(self.function), ctype::value(self.compute));
+        let mut name = self.computation.title();
         for (_, input) in self.inputs() {
             match input {
                 Input::Scalar(dtype) => name += &format!("_s{}", ctype::value(dtype)),
@@ -28,18 +27,12 @@ impl KernelKey for Key {
             }
         };
         let width = if self.wide { 64 } else { 32 };
-        format!("{name}_to_{}_{access}_{width}", ctype::value(self.output))
+        let outputs: Vec<_> = self.computation.outputs().map(ctype::value).collect();
+        format!("{name}_to_{}_{access}_{width}", outputs.join("_"))
     }
 
     fn prelude(&self) -> Prelude {
-        let mut prelude = ctype::prelude(self.compute);
-        // A condition is compared in its own type.
-        if let (Function::SelectPositive, Some(Input::Array(dtype) | Input::Scalar(dtype))) =
-            (self.function, self.inputs[0])
-        {
-            prelude = prelude.with(ctype::prelude(dtype));
-        }
-        prelude
+        self.computation.prelude()
     }
 
     fn kernels(&self, name: &str) -> String {
@@ -57,7 +50,10 @@ impl KernelKey for Key {
                 format!("{} space", type_name(rank, self.operands(), self.wide))
             }
         };
-        let mut parameters = format!("{first}, char* out");
+        let mut parameters = first;
+        for (output, _) in self.outputs() {
+            parameters += &format!(", char* {}", out(output));
+        }
         for (position, input) in self.inputs() {
             match input {
                 Input::Scalar(dtype) => {
@@ -69,23 +65,68 @@ impl KernelKey for Key {
         format!(
             "{}extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}({parameters}) {{\n\
              {body}}}\n",
-            self.value(name)
+            self.computation.definition(name)
         )
     }
 }
 
-impl Key {
+/// Returns the name of an output.
+pub(super) fn out(output: usize) -> String {
+    if output == 0 { "out".to_owned() } else { format!("out{output}") }
+}
+
+impl<C: Computation> Key<C> {
+    /// Returns a call of the function that computes the outputs' elements; `read` returns the element of an array.
+    pub(super) fn call(&self, name: &str, read: impl Fn(usize, DType) -> String) -> String {
+        let arguments: Vec<String> = self
+            .inputs()
+            .map(|(position, input)| match input {
+                Input::Array(dtype) => read(position, dtype),
+                Input::Scalar(dtype) => {
+                    format!("Stored<{}>::get(in{position})", ctype::value(dtype))
+                }
+            })
+            .collect();
+        format!("{name}_value({})", arguments.join(", "))
+    }
+
+    /// Returns statements that use the outputs' elements, which `call` computes.
+    pub(super) fn results(
+        &self,
+        name: &str,
+        call: &str,
+        put: impl Fn(usize, DType, &str) -> String,
+    ) -> String {
+        let mut outputs = self.outputs();
+        if let (Some((_, dtype)), None) = (outputs.next(), outputs.next()) {
+            return put(0, dtype, call);
+        }
+        let stores =
+            self.outputs().map(|(output, dtype)| put(output, dtype, &format!("values.y{output}")));
+        format!(
+            "                const {name}_values values = {call};\n{}",
+            stores.collect::<String>()
+        )
+    }
+
     /// Returns a kernel body that processes whole tiles of aligned arrays in packs, and everything
     /// else element by element.
     fn contiguous(&self, name: &str) -> String {
         let (index, pack, packs) = (ctype::index(self.wide).0, self.pack(), self.packs());
         let (tile, batch) = (u64::from(THREADS) * pack * packs, self.batch().min(pack * packs));
-        let stored = ctype::stored(self.output);
-        let mut aligned = format!("packable<{stored}, {pack}>(out)");
+        let mut aligned: Vec<String> = Vec::new();
+        let mut stores = String::new();
+        for (output, dtype) in self.outputs() {
+            let (kind, out) = (format!("{}, {pack}", ctype::stored(dtype)), out(output));
+            aligned.push(format!("packable<{kind}>({out})"));
+            stores += &format!(
+                "                ((Pack<{kind}>*){out})[i + j * {THREADS}] = result{output};\n"
+            );
+        }
         let (mut items, mut reads) = (String::new(), String::new());
         for (position, dtype) in self.arrays() {
             let kind = format!("{}, {pack}", ctype::stored(dtype));
-            aligned += &format!(" && packable<{kind}>(in{position})");
+            aligned.push(format!("packable<{kind}>(in{position})"));
             items += &format!("            Pack<{kind}> packs{position}[{packs}];\n");
             reads += &format!(
                 "                packs{position}[j] = ((const Pack<{kind}>*)in{position})[i + j * {THREADS}];\n"
@@ -103,14 +144,14 @@ impl Key {
 {reads}            }}
 #pragma unroll
             for (u32 j = 0; j < {packs}; ++j) {{
-{result}                ((Pack<{stored}, {pack}>*)out)[i + j * {THREADS}] = result;
-            }}
+{result}{stores}            }}
             continue;
         }}
         for ({index} first = base + threadIdx.x; first < end; first += {step}) {{
 {batched}        }}
     }}
 ",
+            aligned = aligned.join(" && "),
             result = self.pack_result(name, "[j]"),
             step = u64::from(THREADS) * batch,
             batched = self.batched(name, batch, "end", "", byte_offset),
@@ -140,7 +181,14 @@ impl Key {
     /// Returns a kernel body that works in packs along the last axis; `space` counts packs.
     fn packed(&self, name: &str, rank: u8) -> String {
         let ((index, offset), pack) = (ctype::index(self.wide), self.pack());
-        let stored = ctype::stored(self.output);
+        let mut stores = String::new();
+        for (output, dtype) in self.outputs() {
+            stores += &format!(
+                "        *(Pack<{}, {pack}>*)({} + offset[{output}]) = result{output};\n",
+                ctype::stored(dtype),
+                out(output)
+            );
+        }
         let mut packs = String::new();
         for (position, dtype) in self.arrays() {
             let (pack, operand) =
@@ -158,27 +206,33 @@ impl Key {
     for ({index} i = ({index})blockIdx.x * {THREADS} + threadIdx.x; i < space.count; i += step) {{
         {offset} offset[{}];
         space.locate(i, offset);
-{packs}{}        *(Pack<{stored}, {pack}>*)(out + offset[0]) = result;
-    }}
+{packs}{}{stores}    }}
 ",
             self.operands(),
             self.pack_result(name, "")
         )
     }
 
-    /// Returns the computation of `result` from the arrays' packs; `which` may select one.
+    /// Returns the computation of `result0` and so on from the arrays' packs; `which` may select one.
     fn pack_result(&self, name: &str, which: &str) -> String {
-        let (output, stored, pack) =
-            (ctype::value(self.output), ctype::stored(self.output), self.pack());
-        let item = self.call(name, |position, dtype| {
+        let pack = self.pack();
+        let declare = |(output, dtype)| {
+            format!("            Pack<{}, {pack}> result{output};\n", ctype::stored(dtype))
+        };
+        let declarations: String = self.outputs().map(declare).collect();
+        let call = self.call(name, |position, dtype| {
             format!("Stored<{}>::get(packs{position}{which}.item[k])", ctype::value(dtype))
         });
+        let results = self.results(name, &call, |output, dtype, item| {
+            let output_type = ctype::value(dtype);
+            format!(
+                "                result{output}.item[k] = Stored<{output_type}>::put({item});\n"
+            )
+        });
         format!(
-            "            Pack<{stored}, {pack}> result;
-#pragma unroll
+            "{declarations}#pragma unroll
             for (int k = 0; k < {pack}; ++k) {{
-                result.item[k] = Stored<{output}>::put({item});
-            }}
+{results}            }}
 "
         )
     }
@@ -203,27 +257,32 @@ impl Key {
                 "                    item{position}[k] = *(const {stored}*)(in{position} + {from});\n"
             );
         }
+        let (mut targets, mut places) = (String::new(), String::new());
+        for (output, dtype) in self.outputs() {
+            let to = byte_offset(output, dtype);
+            targets += &format!("            {offset} target{output}[{batch}];\n");
+            places += &format!("                    target{output}[k] = ({offset})({to});\n");
+        }
         let call = self.call(name, |position, dtype| {
             format!("Stored<{}>::get(item{position}[k])", ctype::value(dtype))
         });
+        let results = self.results(name, &call, |output, dtype, value| {
+            let (kind, out) = (ctype::value(dtype), out(output));
+            format!("                    store<{kind}>({out} + target{output}[k], {value});\n")
+        });
         format!(
-            "{items}            {offset} target[{batch}];
-#pragma unroll
+            "{items}{targets}#pragma unroll
             for (u32 k = 0; k < {batch}; ++k) {{
                 const {index} i = first + k * {THREADS};
                 if (i < {end}) {{
-{locate}{reads}                    target[k] = ({offset})({to});
-                }}
+{locate}{reads}{places}                }}
             }}
 #pragma unroll
             for (u32 k = 0; k < {batch}; ++k) {{
                 if (first + k * {THREADS} < {end}) {{
-                    store<{output}>(out + target[k], {call});
-                }}
+{results}                }}
             }}
-",
-            to = byte_offset(0, self.output),
-            output = ctype::value(self.output),
+"
         )
     }
 }

@@ -1,7 +1,7 @@
 //! Transposed reads through square tiles in shared memory.
 
 use crate::source::ctype;
-use crate::source::elementwise::{AccessPattern, Key};
+use crate::source::elementwise::{AccessPattern, Computation, Key};
 use crate::source::iteration_space::IterationSpace;
 use hal::operation::Strides;
 
@@ -83,7 +83,7 @@ pub(super) fn transposed(space: &mut IterationSpace, sizes: &[usize]) -> Option<
 
 // The source of element-wise kernels that read through tiles in shared memory.
 
-impl Key {
+impl<C: Computation> Key<C> {
     /// Returns the body of the kernel. Threads form 8 rows of 32. A transposed array is read
     /// contiguously along its own fast axis, and all other arrays along the last axis. All reads
     /// are in flight before the block waits.
@@ -178,8 +178,7 @@ impl Key {
         {offset} base[{operands}];
         space.outside(outer, base);
 {read}{pass}        __syncthreads();
-{start}{loops}{inside}                    store<{output}>(out + {target}, {call});
-{end}        __syncthreads();
+{start}{loops}{inside}{store}{end}        __syncthreads();
     }}
 ",
             last = rank - 1,
@@ -188,8 +187,10 @@ impl Key {
             operands = self.operands(),
             start = start(0, false),
             inside = inside(false),
-            output = ctype::value(self.output),
-            target = byte_offset(0),
+            store = self.results(name, &call, |_, dtype, value| {
+                let (kind, target) = (ctype::value(dtype), byte_offset(0));
+                format!("                    store<{kind}>(out + {target}, {value});\n")
+            }),
         )
     }
 }

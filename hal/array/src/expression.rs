@@ -1,0 +1,388 @@
+//! Element-wise operations that are computed later, several in one pass over memory.
+
+mod block;
+mod evaluate;
+
+pub use block::FusedBlock;
+
+use super::elementwise::result_layout;
+use super::promote::{Argument, Constant, Number, Typed};
+use super::resolve::{resolve, selection};
+use crate::Array;
+use crate::layout::Layout;
+use hal::dtype::{DType, Kind};
+use hal::error::{Error, Result};
+use hal::function::{BinaryFunction, Function, UnaryFunction};
+use hal::operation::Formula;
+use hal::poison::Unpoisoned as _;
+use hal::scalar::Scalar;
+use smallvec::SmallVec;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// An array whose elements are computed when they are needed.
+///
+/// An expression is made of element-wise functions of arrays, numbers and other expressions. Shapes and types are
+/// checked when it is made. [`Expression::evaluate`] computes it in one pass over the arrays' memory, without memory
+/// for intermediate values, and keeps the result. The elements are those that the functions would give one after the
+/// other, to the last bit. The arrays are read at that time: an expression has the elements that they have then.
+///
+/// ```
+/// use gpuarray::{DeviceArray, Expression, Number, function::{BinaryFunction, UnaryFunction}};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let x = DeviceArray::from_slice(&device, &[1.0f32, 4.0])?.into_untyped();
+/// let twice = Expression::binary(BinaryFunction::Multiply, (&x).into(), Number::Integer(2).into())?;
+/// let root = Expression::unary(UnaryFunction::Sqrt, (&twice).into())?;
+/// let sum = Expression::binary(BinaryFunction::Add, (&root).into(), (&x).into())?;
+/// let values = DeviceArray::<f32>::from_untyped(sum.evaluate()?)?;
+/// assert_eq!(values.to_vec()?, [2.0f32.sqrt() + 1.0, 8.0f32.sqrt() + 4.0]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Expression(Arc<Node>);
+
+/// One function of an expression.
+struct Node {
+    layout: Layout,
+    dtype: DType,
+    /// An array with the device and the stream of the result.
+    like: Array,
+    size: Size,
+    /// True while the program refers to the value itself, and not only to functions of it.
+    is_kept: AtomicBool,
+    /// The address of the block; 0 if there is none.
+    block: AtomicUsize,
+    /// True once the value has been computed as a part of another one, without being stored.
+    was_used: AtomicBool,
+    state: Mutex<State>,
+}
+
+/// An upper bound of the parts of a formula for a node.
+#[derive(Clone, Copy, Default)]
+struct Size {
+    steps: usize,
+    inputs: usize,
+    /// True if a function takes many instructions.
+    is_long: bool,
+}
+
+enum State {
+    Pending(Pending),
+    Done(Array),
+}
+
+/// A function that has not been computed.
+#[derive(Clone)]
+struct Pending {
+    function: Function,
+    compute: DType,
+    parts: SmallVec<[Part; 2]>,
+}
+
+/// An argument of a function that has not been computed.
+#[derive(Clone)]
+enum Part {
+    Node(Arc<Node>),
+    Array(Array),
+    Scalar(Scalar),
+}
+
+/// An argument of an [`Expression`]: another expression, an array or a number.
+///
+/// ```
+/// use gpuarray::{DeviceArray, Expression, ExpressionArgument, function::BinaryFunction};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let x = DeviceArray::from_slice(&device, &[1i32, 2])?.into_untyped();
+/// let argument = ExpressionArgument::from(&x);
+/// let double = Expression::binary(BinaryFunction::Add, argument, argument)?;
+/// assert_eq!(DeviceArray::<i32>::from_untyped(double.evaluate()?)?.to_vec()?, [2, 4]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub enum ExpressionArgument<'a> {
+    /// The value of another expression.
+    Expression(&'a Expression),
+    /// An array, a typed scalar or an untyped number.
+    Value(Argument<'a>),
+}
+
+impl<'a> From<&'a Expression> for ExpressionArgument<'a> {
+    fn from(expression: &'a Expression) -> Self {
+        ExpressionArgument::Expression(expression)
+    }
+}
+
+impl<'a> From<&'a Array> for ExpressionArgument<'a> {
+    fn from(array: &'a Array) -> Self {
+        ExpressionArgument::Value(array.into())
+    }
+}
+
+impl From<Scalar> for ExpressionArgument<'_> {
+    fn from(scalar: Scalar) -> Self {
+        ExpressionArgument::Value(scalar.into())
+    }
+}
+
+impl From<Number> for ExpressionArgument<'_> {
+    fn from(number: Number) -> Self {
+        ExpressionArgument::Value(number.into())
+    }
+}
+
+impl Typed for ExpressionArgument<'_> {
+    fn dtype(&self) -> Option<DType> {
+        match self {
+            ExpressionArgument::Expression(expression) => Some(expression.dtype()),
+            ExpressionArgument::Value(value) => value.dtype(),
+        }
+    }
+
+    fn constant(&self) -> Option<Constant> {
+        match self {
+            ExpressionArgument::Expression(_) => None,
+            ExpressionArgument::Value(value) => value.constant(),
+        }
+    }
+}
+
+impl<'a> ExpressionArgument<'a> {
+    /// Returns the layout of an array or an expression.
+    fn layout(&self) -> Option<&'a Layout> {
+        match self {
+            ExpressionArgument::Expression(expression) => Some(&expression.0.layout),
+            ExpressionArgument::Value(Argument::Array(array)) => Some(array.layout()),
+            ExpressionArgument::Value(_) => None,
+        }
+    }
+
+    /// Returns an array with the device and the stream of an array or an expression.
+    fn like(&self) -> Option<&'a Array> {
+        match self {
+            ExpressionArgument::Expression(expression) => Some(&expression.0.like),
+            ExpressionArgument::Value(Argument::Array(array)) => Some(array),
+            ExpressionArgument::Value(_) => None,
+        }
+    }
+}
+
+impl fmt::Debug for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Expression({}, {:?})", self.0.dtype, self.0.layout.shape())
+    }
+}
+
+impl Node {
+    /// Notes the block that tells the node before its arrays are written. Returns false if the arguments have
+    /// another block.
+    fn enter_block(&self, block: usize) -> bool {
+        let is_other = |part: &Part| match part {
+            Part::Node(node) => node.block.load(Ordering::Relaxed) != block,
+            _ => false,
+        };
+        if let State::Pending(pending) = &*self.state.lock().unpoisoned()
+            && pending.parts.iter().any(is_other)
+        {
+            return false;
+        }
+        self.block.store(block, Ordering::Relaxed);
+        true
+    }
+}
+
+impl Drop for Node {
+    /// Leaves a chain of nodes without a stack frame for each: a chain of evaluated nodes may be of any length.
+    fn drop(&mut self) {
+        let mut rest: Vec<Arc<Node>> = Vec::new();
+        let take = |state: &mut Mutex<State>, rest: &mut Vec<Arc<Node>>| {
+            if let State::Pending(pending) = state.get_mut().unpoisoned() {
+                let nodes = pending.parts.drain(..).filter_map(|part| match part {
+                    Part::Node(node) => Some(node),
+                    _ => None,
+                });
+                rest.extend(nodes);
+            }
+        };
+        take(&mut self.state, &mut rest);
+        while let Some(node) = rest.pop() {
+            if let Some(mut node) = Arc::into_inner(node) {
+                take(&mut node.state, &mut rest);
+            }
+        }
+    }
+}
+
+impl Expression {
+    /// Returns a function of each element.
+    ///
+    /// # Errors
+    /// As for [`Array::unary`](crate::Array::unary), except that nothing is allocated.
+    pub fn unary(function: UnaryFunction, argument: ExpressionArgument<'_>) -> Result<Expression> {
+        let input = argument.dtype().ok_or_else(no_array)?;
+        let compute = function.signature(input)?.compute;
+        Self::new(Function::Unary(function), compute, None, &[argument])
+    }
+
+    /// Returns a function of corresponding elements; the shapes are broadcast.
+    ///
+    /// # Errors
+    /// As for [`Array::binary`](crate::Array::binary), except that nothing is allocated.
+    pub fn binary(
+        function: BinaryFunction,
+        left: ExpressionArgument<'_>,
+        right: ExpressionArgument<'_>,
+    ) -> Result<Expression> {
+        let (function, arguments, compute) = resolve(function, left, right)?;
+        Self::new(function, compute, None, &arguments)
+    }
+
+    /// Returns `criterion ? then : otherwise`, element by element, as [`Array::select`](crate::Array::select) does.
+    ///
+    /// # Errors
+    /// As for [`Expression::binary`].
+    pub fn select(
+        criterion: ExpressionArgument<'_>,
+        then: ExpressionArgument<'_>,
+        otherwise: ExpressionArgument<'_>,
+        positive: bool,
+    ) -> Result<Expression> {
+        let (function, compute) = selection(then, otherwise, positive)?;
+        Self::new(function, compute, None, &[criterion, then, otherwise])
+    }
+
+    /// Returns the elements converted to another type.
+    ///
+    /// # Errors
+    /// `InvalidType` for records.
+    pub fn cast(argument: ExpressionArgument<'_>, dtype: DType) -> Result<Expression> {
+        let copy = Function::Unary(UnaryFunction::Copy);
+        Self::new(copy, dtype, Some(dtype), &[argument])
+    }
+
+    fn new(
+        function: Function,
+        compute: DType,
+        dtype: Option<DType>,
+        arguments: &[ExpressionArgument<'_>],
+    ) -> Result<Expression> {
+        let dtype = dtype.unwrap_or_else(|| function.result(compute));
+        let records = arguments.iter().filter_map(Typed::dtype).chain([compute]);
+        if records.into_iter().any(|dtype| dtype.kind() == Kind::Opaque) {
+            let detail = "records cannot be part of an expression; compute them one by one";
+            return Err(Error::invalid_type("expression", detail));
+        }
+        let layouts = arguments.iter().filter_map(ExpressionArgument::layout);
+        let layout = result_layout(layouts, dtype.size())?;
+        let mut likes = arguments.iter().filter_map(ExpressionArgument::like);
+        let like = likes.next().ok_or_else(no_array)?;
+        for other in likes {
+            like.check_same_device(other)?;
+        }
+        let mut parts = SmallVec::new();
+        let mut size = Size { steps: 1, inputs: 0, is_long: is_long(function, compute) };
+        for (position, argument) in arguments.iter().enumerate() {
+            parts.push(match argument {
+                ExpressionArgument::Expression(expression) => expression.part(&mut size),
+                ExpressionArgument::Value(Argument::Array(array)) => {
+                    size.inputs += 1;
+                    Part::Array((*array).clone())
+                }
+                ExpressionArgument::Value(Argument::Scalar(scalar)) => {
+                    size.inputs += 1;
+                    Part::Scalar(function.take_scalar(position, compute, scalar)?)
+                }
+                ExpressionArgument::Value(Argument::Number(number)) => {
+                    size.inputs += 1;
+                    let wanted = function.argument(position, compute).unwrap_or(compute);
+                    let scalar = number.to_scalar(wanted)?;
+                    Part::Scalar(function.take_scalar(position, compute, &scalar)?)
+                }
+            });
+        }
+        if size.steps >= Formula::MOST_STEPS || size.inputs > Formula::MOST_INPUTS {
+            size = Size { steps: 1, inputs: parts.len(), is_long: is_long(function, compute) };
+            for part in &mut parts {
+                if let Part::Node(node) = part {
+                    let node = node.clone();
+                    *part = Part::Array(Expression(node).evaluate()?);
+                }
+            }
+        }
+        Ok(Expression(Arc::new(Node {
+            layout,
+            dtype,
+            like: like.clone(),
+            size,
+            is_kept: AtomicBool::new(false),
+            block: AtomicUsize::new(0),
+            was_used: AtomicBool::new(false),
+            state: Mutex::new(State::Pending(Pending { function, compute, parts })),
+        })))
+    }
+
+    /// Returns the expression as a part of a larger one, whose size is increased.
+    fn part(&self, size: &mut Size) -> Part {
+        match &*self.0.state.lock().unpoisoned() {
+            State::Done(array) => {
+                size.inputs += 1;
+                Part::Array(array.clone())
+            }
+            State::Pending(_) => {
+                let own = self.0.size;
+                size.steps += own.steps;
+                size.inputs += own.inputs;
+                size.is_long |= own.is_long;
+                Part::Node(self.0.clone())
+            }
+        }
+    }
+
+    /// Returns the type of the elements.
+    pub fn dtype(&self) -> DType {
+        self.0.dtype
+    }
+
+    /// Returns the shape, and the strides of the array that [`Expression::evaluate`] returns.
+    pub fn layout(&self) -> &Layout {
+        &self.0.layout
+    }
+
+    /// Says whether the program refers to the value itself, so that it is stored when a [`FusedBlock`] ends.
+    pub fn keep(&self, is_kept: bool) {
+        self.0.is_kept.store(is_kept, Ordering::Release);
+    }
+
+    /// Returns the arrays that the function itself reads. Other functions may read more.
+    fn arrays(&self) -> SmallVec<[Array; 2]> {
+        match &*self.0.state.lock().unpoisoned() {
+            State::Done(_) => SmallVec::new(),
+            State::Pending(pending) => {
+                let arrays = pending.parts.iter().filter_map(|part| match part {
+                    Part::Array(array) => Some(array.clone()),
+                    _ => None,
+                });
+                arrays.collect()
+            }
+        }
+    }
+}
+
+fn is_long(function: Function, compute: DType) -> bool {
+    match function {
+        Function::Unary(unary) => unary.properties().cost.is_long(compute),
+        Function::Binary(binary) => binary.properties().cost.is_long(compute),
+        _ => false,
+    }
+}
+
+#[cold]
+fn no_array() -> Error {
+    Error::invalid_type("expression", "no argument is an array")
+}

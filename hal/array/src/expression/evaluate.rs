@@ -1,0 +1,335 @@
+//! The computation of expressions: formulas, and operations one by one where formulas are not available.
+
+use super::{Expression, Node, Part, Pending, State};
+use crate::Array;
+use crate::layout::{Layout, Order};
+use crate::promote::{Argument, check_same_kind};
+use hal::ErrorKind;
+use hal::error::Result;
+use hal::function::{Function, UnaryFunction};
+use hal::iteration::simplify;
+use hal::memory::{Access, AccessGuard, Use};
+use hal::nonblocking;
+use hal::operation::{
+    Description, Formula, Fused, Input, Operand, Operation, Shape, Step, Strides, Term,
+};
+use hal::poison::Unpoisoned as _;
+use hal::scalar::Scalar;
+use smallvec::{SmallVec, smallvec};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// The formula of some nodes, with its inputs.
+struct Build {
+    shape: Shape,
+    sources: SmallVec<[Source; 4]>,
+    steps: SmallVec<[Step; 4]>,
+    known: SmallVec<[(Arc<Node>, u8); 8]>,
+}
+
+/// An input of a formula.
+enum Source {
+    Array(Array),
+    Scalar(Scalar),
+}
+
+impl Expression {
+    /// Computes the elements, and returns them as an array. Further calls return the same array.
+    ///
+    /// # Errors
+    /// `OutOfMemory`; `InvalidHandle` if an array's memory was freed; a failure of the compiler. The expression is
+    /// unchanged then.
+    pub fn evaluate(&self) -> Result<Array> {
+        if let Some(array) = self.0.done() {
+            return Ok(array);
+        }
+        evaluate(std::slice::from_ref(&self.0))?;
+        self.0.done().map_or_else(|| self.evaluate(), Ok)
+    }
+
+    /// Returns the array if the elements have been computed.
+    pub fn evaluated(&self) -> Option<Array> {
+        self.0.done()
+    }
+
+    /// Computes the elements and stores them in an array, converted to its type.
+    ///
+    /// # Errors
+    /// As for [`Array::set_binary`].
+    pub fn evaluate_into(&self, target: &Array) -> Result<()> {
+        check_same_kind(self.dtype(), target.dtype())?;
+        if self.0.done().is_none() && target.shape() == self.0.layout.shape() {
+            target.check_same_device(&self.0.like)?;
+            target.check_writable()?;
+            let mut build = Build::new(self.0.layout.shape());
+            build.visit(&self.0)?;
+            let mut last = build.steps.len() as u8 - 1;
+            if target.dtype() != self.dtype() {
+                let function = Function::Unary(UnaryFunction::Copy);
+                let (compute, arguments) = (target.dtype(), smallvec![Term::Step(last)]);
+                build.steps.push(Step { function, compute, dtype: compute, arguments });
+                last += 1;
+            }
+            // An input that partly overlaps the target would be read after it has been overwritten.
+            let conflicts = |array: &Array| array.overlaps(target) && !array.is_same_view(target);
+            if !build.arrays().any(conflicts) {
+                return build.store(&[last], std::slice::from_ref(target), false);
+            }
+        }
+        target.assign(&self.evaluate()?)
+    }
+}
+
+impl Node {
+    pub(super) fn done(&self) -> Option<Array> {
+        match &*self.state.lock().unpoisoned() {
+            State::Done(array) => Some(array.clone()),
+            State::Pending(_) => None,
+        }
+    }
+
+    fn pending(&self) -> std::result::Result<Pending, Array> {
+        match &*self.state.lock().unpoisoned() {
+            State::Done(array) => Err(array.clone()),
+            State::Pending(pending) => Ok(pending.clone()),
+        }
+    }
+
+    /// Returns true if the node can be computed in one formula with nodes of this shape, without repeating much work.
+    fn joins(&self, shape: &[usize]) -> bool {
+        let is_smaller = self.layout.shape() != shape;
+        let is_kept = self.is_kept.load(Ordering::Acquire);
+        !(is_smaller && (is_kept || self.size.is_long)
+            || is_kept && self.was_used.load(Ordering::Relaxed))
+    }
+}
+
+/// Computes nodes of one shape and stores their values, in one operation. Together they are not larger than a formula.
+pub(super) fn evaluate(nodes: &[Arc<Node>]) -> Result<()> {
+    let Some(first) = nodes.first() else { return Ok(()) };
+    let mut build = Build::new(first.layout.shape());
+    let (mut steps, mut arrays) = (SmallVec::<[u8; 4]>::new(), SmallVec::<[Array; 4]>::new());
+    let mut stored: SmallVec<[&Arc<Node>; 4]> = SmallVec::new();
+    for node in nodes {
+        if let Term::Step(step) = build.visit(node)? {
+            steps.push(step);
+            stored.push(node);
+        }
+    }
+    for node in &stored {
+        let like = &node.like;
+        let layout = node.layout.clone();
+        arrays.push(Array::with_new_memory(like.device(), like.stream(), layout, node.dtype)?);
+    }
+    if stored.is_empty() {
+        return Ok(());
+    }
+    build.store(&steps, &arrays, true)?;
+    for (known, _) in &build.known {
+        known.was_used.store(true, Ordering::Relaxed);
+    }
+    for (node, array) in stored.into_iter().zip(arrays) {
+        let before = std::mem::replace(&mut *node.state.lock().unpoisoned(), State::Done(array));
+        // Dropped without the lock, because it may be the last reference to other arrays.
+        drop(before);
+    }
+    Ok(())
+}
+
+impl Build {
+    fn new(shape: &[usize]) -> Build {
+        Build {
+            shape: Shape::from_slice(shape),
+            sources: SmallVec::new(),
+            steps: SmallVec::new(),
+            known: SmallVec::new(),
+        }
+    }
+
+    fn arrays(&self) -> impl Iterator<Item = &Array> + Clone {
+        self.sources.iter().filter_map(|source| match source {
+            Source::Array(array) => Some(array),
+            Source::Scalar(_) => None,
+        })
+    }
+
+    /// Adds the steps of a node. Returns its value: a step, or an input if it has been computed before.
+    fn visit(&mut self, node: &Arc<Node>) -> Result<Term> {
+        if let Some((_, step)) = self.known.iter().find(|(known, _)| Arc::ptr_eq(known, node)) {
+            return Ok(Term::Step(*step));
+        }
+        let Pending { function, compute, parts } = match node.pending() {
+            Ok(pending) => pending,
+            Err(array) => return Ok(self.input(array)),
+        };
+        let mut arguments = SmallVec::new();
+        for part in parts {
+            arguments.push(match part {
+                Part::Array(array) => self.input(array),
+                Part::Node(other) if other.joins(&self.shape) => self.visit(&other)?,
+                Part::Node(other) => {
+                    let array = Expression(other).evaluate()?;
+                    self.input(array)
+                }
+                Part::Scalar(scalar) => {
+                    self.sources.push(Source::Scalar(scalar));
+                    Term::Input(self.sources.len() as u8 - 1)
+                }
+            });
+        }
+        let step = self.steps.len() as u8;
+        self.steps.push(Step { function, compute, dtype: node.dtype, arguments });
+        self.known.push((node.clone(), step));
+        Ok(Term::Step(step))
+    }
+
+    /// Returns an array as an input. The same elements are read once.
+    fn input(&mut self, array: Array) -> Term {
+        let is_same = |source: &Source| match source {
+            Source::Array(known) => {
+                known.dtype() == array.dtype()
+                    && known.address() == array.address()
+                    && known.layout() == array.layout()
+                    && Arc::ptr_eq(known.memory(), array.memory())
+            }
+            Source::Scalar(_) => false,
+        };
+        let position = self.sources.iter().position(is_same).unwrap_or_else(|| {
+            self.sources.push(Source::Array(array));
+            self.sources.len() - 1
+        });
+        Term::Input(position as u8)
+    }
+
+    /// Queues the steps, and stores the values of some of them. `are_new` is true if nothing else refers to the arrays.
+    fn store(&self, outputs: &[u8], arrays: &[Array], are_new: bool) -> Result<()> {
+        if arrays[0].size() == 0 {
+            return Ok(());
+        }
+        if let ([step], [array]) = (&self.steps[..], arrays) {
+            let arguments: SmallVec<[Argument<'_>; 4]> =
+                step.arguments.iter().map(|&term| self.argument(term, &[])).collect();
+            return array.apply_first_of(step.function, step.compute, &arguments, are_new);
+        }
+        match self.queue(outputs, arrays, are_new) {
+            // Without a compiler, or with too many axes for a kernel.
+            Err(error) if is_refused(error.kind()) => {
+                nonblocking::before_waiting()?;
+                self.one_by_one(outputs, arrays, are_new)
+            }
+            queued => queued,
+        }
+    }
+
+    /// Queues the steps as one operation.
+    fn queue(&self, outputs: &[u8], arrays: &[Array], are_new: bool) -> Result<()> {
+        let types = |source: &Source| match source {
+            Source::Array(array) => Input::Array(array.dtype()),
+            Source::Scalar(scalar) => Input::Scalar(scalar.dtype()),
+        };
+        let types: SmallVec<[Input<_, _>; 4]> = self.sources.iter().map(types).collect();
+        let formula = Formula::new(&types, &self.steps, outputs)?;
+        let all = || arrays.iter().chain(self.arrays());
+        let is_flat =
+            all().all(|array| array.shape() == &self.shape[..] && array.layout().is_c_contiguous());
+        let (shape, operands): (Shape, SmallVec<[Operand; 4]>) = if is_flat {
+            let flat = |array: &Array| array.operand(smallvec![array.dtype().size() as isize], 0);
+            (smallvec![arrays[0].size()], all().map(flat).collect())
+        } else {
+            let mut strides: SmallVec<[Strides; 5]> = SmallVec::new();
+            for array in all() {
+                let layout = array.layout().broadcast_to(&self.shape)?;
+                strides.push(Strides::from_slice(layout.strides()));
+            }
+            let (shape, moved) = simplify(&self.shape, &mut strides);
+            let ways = strides.into_iter().zip(moved);
+            let moved = |(array, (strides, moved)): (&Array, _)| array.operand(strides, moved);
+            (shape, all().zip(ways).map(moved).collect())
+        };
+        let mut operands = operands.into_iter();
+        let stored = operands.by_ref().take(arrays.len()).collect();
+        let inputs = self.sources.iter().map(|source| match source {
+            Source::Scalar(scalar) => Input::Scalar(*scalar),
+            // There is an operand for each array.
+            Source::Array(array) => {
+                let operand = operands.next();
+                Input::Array(operand.unwrap_or_else(|| array.operand(Strides::new(), 0)))
+            }
+        });
+        let inputs = inputs.collect();
+        let mut description = Description::Fused(Fused { formula, shape, inputs, outputs: stored });
+        let operation = Operation::seal(&mut description)?;
+        let stream = arrays[0].stream();
+        let mut uses: SmallVec<[Use<'_>; 5]> = SmallVec::new();
+        for array in arrays {
+            if !are_new || array.memory().stream().id() != stream.id() {
+                uses.push((array.memory(), Access::Write));
+            }
+        }
+        for array in self.arrays() {
+            if !uses.iter().any(|(memory, _)| Arc::ptr_eq(memory, array.memory())) {
+                uses.push((array.memory(), Access::Read));
+            }
+        }
+        stream.wait_for_room();
+        let guard = AccessGuard::acquire(stream, &uses)?;
+        if are_new {
+            for array in arrays {
+                guard.keep_new(stream, array.memory())?;
+            }
+        }
+        // SAFETY: layouts are inside their memory, shapes agree after broadcasting, the outputs do not repeat elements,
+        // and overlap an input only as the same view; the guard has ordered this work after all conflicting work.
+        unsafe { stream.execute(operation) }
+    }
+
+    /// Queues an operation for each step, with memory for intermediate values.
+    #[cold]
+    fn one_by_one(&self, outputs: &[u8], arrays: &[Array], are_new: bool) -> Result<()> {
+        let like = &arrays[0];
+        let mut values: Vec<Option<Array>> = Vec::new();
+        for (position, step) in self.steps.iter().enumerate() {
+            let output = outputs.iter().position(|&output| usize::from(output) == position);
+            let (value, is_new) = match output {
+                Some(output) => (arrays[output].clone(), are_new),
+                None => {
+                    let layout = Layout::contiguous(&self.shape, step.dtype.size(), Order::C)?;
+                    let (device, stream) = (like.device(), like.stream());
+                    (Array::with_new_memory(device, stream, layout, step.dtype)?, true)
+                }
+            };
+            {
+                let argument = |&term| self.argument(term, &values);
+                let arguments: SmallVec<[Argument<'_>; 4]> =
+                    step.arguments.iter().map(argument).collect();
+                value.apply_first_of(step.function, step.compute, &arguments, is_new)?;
+            }
+            values.push(Some(value));
+            for (earlier, value) in values.iter_mut().enumerate() {
+                let term = Term::Step(earlier as u8);
+                if !self.steps[position + 1..].iter().any(|step| step.arguments.contains(&term)) {
+                    *value = None;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn argument<'a>(&'a self, term: Term, values: &'a [Option<Array>]) -> Argument<'a> {
+        match term {
+            Term::Input(input) => match &self.sources[usize::from(input)] {
+                Source::Array(array) => array.into(),
+                Source::Scalar(scalar) => (*scalar).into(),
+            },
+            Term::Step(step) => match &values[usize::from(step)] {
+                Some(array) => array.into(),
+                // A value is kept until its last use.
+                None => unreachable!("step {step} is used after its last use"),
+            },
+        }
+    }
+}
+
+fn is_refused(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Unsupported | ErrorKind::BackendUnavailable)
+}

@@ -1,0 +1,198 @@
+//! Formulas: several functions of corresponding elements in one operation.
+
+use super::check::{check_strides, is_record};
+use super::{Input, Operand, Shape};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::function::Function;
+use smallvec::SmallVec;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// An argument of a step of a formula.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Term {
+    /// The formula's input at this position.
+    Input(u8),
+    /// The value of the step at this position, which is an earlier one.
+    Step(u8),
+}
+
+/// A step of a formula: one function of elements, as in [`Elementwise`](super::Elementwise).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Step {
+    /// The function to apply.
+    pub function: Function,
+    /// The type that it computes in.
+    pub compute: DType,
+    /// The type that the function's value is converted to.
+    pub dtype: DType,
+    /// The arguments, as many as the function takes.
+    pub arguments: SmallVec<[Term; 4]>,
+}
+
+/// Functions of elements and of each other's values.
+///
+/// A step has the value that an [`Elementwise`](super::Elementwise) with the same function and types would
+/// store. So a formula has the values that its steps would have one after the other, to the last bit. Formulas
+/// are equal if they have the same steps and types: a formula contains no numbers and no addresses.
+#[derive(Clone, Debug)]
+pub struct Formula(Arc<Parts>);
+
+#[derive(Debug)]
+struct Parts {
+    inputs: SmallVec<[Input<DType, DType>; 4]>,
+    steps: SmallVec<[Step; 4]>,
+    outputs: SmallVec<[u8; 2]>,
+    hash: u64,
+}
+
+impl Formula {
+    /// The maximum number of inputs.
+    pub const MOST_INPUTS: usize = 16;
+    /// The maximum number of steps.
+    pub const MOST_STEPS: usize = 32;
+    /// The maximum number of outputs.
+    pub const MOST_OUTPUTS: usize = 4;
+
+    /// Returns a formula of inputs of these types, whose outputs are the values of the steps `outputs`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for more parts than a formula has, for a step that refers to a later one or to no input,
+    /// and for the wrong number of arguments; `InvalidType` for records, and for functions that do not compute in
+    /// the type of their step.
+    pub fn new(inputs: &[Input<DType, DType>], steps: &[Step], outputs: &[u8]) -> Result<Formula> {
+        let refuse = |detail: String| Err(Error::invalid("formula", detail));
+        let sizes = [
+            ("inputs", inputs.len(), Self::MOST_INPUTS),
+            ("steps", steps.len(), Self::MOST_STEPS),
+            ("outputs", outputs.len(), Self::MOST_OUTPUTS),
+        ];
+        for (name, size, most) in sizes {
+            if !(1..=most).contains(&size) {
+                return refuse(format!("there are {size} {name}; a formula has 1 to {most}"));
+            }
+        }
+        for (position, step) in steps.iter().enumerate() {
+            let Step { function, compute, dtype, arguments } = step;
+            let is_known = |term: &Term| match *term {
+                Term::Input(input) => usize::from(input) < inputs.len(),
+                Term::Step(earlier) => usize::from(earlier) < position,
+            };
+            if arguments.len() != function.arity() || !arguments.iter().all(is_known) {
+                return refuse(format!(
+                    "step {position} applies {function:?} to {arguments:?}; it takes {} inputs or earlier steps",
+                    function.arity()
+                ));
+            }
+            if !function.computes_in(*compute) || is_record(*dtype) {
+                return Err(Error::invalid_type(
+                    "formula",
+                    format!("{function:?} does not compute in dtype {compute}, for dtype {dtype}"),
+                ));
+            }
+        }
+        if let Some(output) = outputs.iter().find(|&&output| usize::from(output) >= steps.len()) {
+            return refuse(format!("output {output} is not one of the {} steps", steps.len()));
+        }
+        if inputs.iter().any(|(Input::Array(dtype) | Input::Scalar(dtype))| is_record(*dtype)) {
+            return Err(Error::invalid_type("formula", "records cannot be calculated with"));
+        }
+        let mut hasher = rustc_hash::FxHasher::default();
+        (inputs, steps, outputs).hash(&mut hasher);
+        Ok(Formula(Arc::new(Parts {
+            inputs: SmallVec::from_slice(inputs),
+            steps: steps.iter().cloned().collect(),
+            outputs: SmallVec::from_slice(outputs),
+            hash: hasher.finish(),
+        })))
+    }
+
+    /// Returns the types of the inputs.
+    pub fn inputs(&self) -> &[Input<DType, DType>] {
+        &self.0.inputs
+    }
+
+    /// Returns the steps.
+    pub fn steps(&self) -> &[Step] {
+        &self.0.steps
+    }
+
+    /// Returns the steps whose values are the outputs.
+    pub fn outputs(&self) -> impl ExactSizeIterator<Item = usize> + Clone + '_ {
+        self.0.outputs.iter().map(|&step| usize::from(step))
+    }
+
+    /// Returns the type of a term's value.
+    pub fn dtype(&self, term: Term) -> DType {
+        match term {
+            Term::Step(step) => self.0.steps[usize::from(step)].dtype,
+            Term::Input(input) => match self.0.inputs[usize::from(input)] {
+                Input::Array(dtype) | Input::Scalar(dtype) => dtype,
+            },
+        }
+    }
+}
+
+impl PartialEq for Formula {
+    fn eq(&self, other: &Self) -> bool {
+        let (own, others) = (&*self.0, &*other.0);
+        Arc::ptr_eq(&self.0, &other.0)
+            || (own.hash == others.hash
+                && own.inputs == others.inputs
+                && own.steps == others.steps
+                && own.outputs == others.outputs)
+    }
+}
+
+impl Eq for Formula {}
+
+impl Hash for Formula {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash.hash(state);
+    }
+}
+
+/// `outputs[k][i] = formula(inputs[0][i], inputs[1][i], ...)[k]` for every index of `shape`.
+///
+/// An output may consist of exactly the same elements as an input only if it is the single output; otherwise all
+/// are disjoint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fused {
+    /// The functions.
+    pub formula: Formula,
+    /// The extents of the iteration.
+    pub shape: Shape,
+    /// The inputs, of the formula's types.
+    pub inputs: Vec<Input>,
+    /// The destinations of the values, of the types of the formula's outputs.
+    pub outputs: Vec<Operand>,
+}
+
+impl Fused {
+    pub(super) fn check(&self) -> Result<()> {
+        let Fused { formula, shape, inputs, outputs } = self;
+        let mut arrays = outputs.iter().chain(inputs.iter().filter_map(|input| match input {
+            Input::Array(operand) => Some(operand),
+            Input::Scalar(_) => None,
+        }));
+        check_strides("fused", shape.len(), arrays.by_ref())?;
+        let kinds = inputs.iter().map(|input| match input {
+            Input::Array(operand) => Input::Array(operand.dtype),
+            Input::Scalar(scalar) => Input::Scalar(scalar.dtype()),
+        });
+        let results = formula.outputs().map(|step| formula.steps()[step].dtype);
+        if !kinds.eq(formula.inputs().iter().copied())
+            || !results.eq(outputs.iter().map(|output| output.dtype))
+        {
+            return Err(Error::invalid(
+                "fused",
+                format!(
+                    "the operands are not those of the formula, which takes {:?}",
+                    formula.inputs()
+                ),
+            ));
+        }
+        Ok(())
+    }
+}
