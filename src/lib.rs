@@ -133,7 +133,7 @@ pub use registry::{BACKEND_VARIABLE, BackendInfo, Choice, Opened, backends, open
 pub mod array {
     pub use array::functions;
     pub use array::typed::Operand;
-    pub use array::{Arithmetic, Bits, Float, Inexact, Integer, Numeric, Real};
+    pub use array::{Arithmetic, Bits, Float, Inexact, Integer, Lazy, LazyOperand, Numeric, Real};
 }
 
 /// Checks that find faults in kernels while they run on the host.

@@ -173,6 +173,13 @@ impl Error {
     pub fn detail(&self) -> &str {
         &self.detail
     }
+
+    /// Adds the place in the program of the operation that failed, for an operation that was asked for earlier.
+    #[must_use]
+    pub fn asked_at(mut self, file: &str, line: u32) -> Error {
+        self.detail = format!("{} (asked for in {file}, line {line})", self.detail).into();
+        self
+    }
 }
 
 // Conversions between errors, results and statuses.

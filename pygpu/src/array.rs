@@ -7,6 +7,7 @@ mod construct;
 mod dlpack;
 mod elements;
 mod functions;
+mod fused;
 mod host_copies;
 mod indexing;
 mod join;
@@ -28,6 +29,7 @@ pub(crate) use arguments::{order_argument, parse_order, parse_shape};
 pub(crate) use attributes::ArrayFlags;
 pub(crate) use dlpack::*;
 pub(crate) use functions::*;
+pub(crate) use fused::{Fused, compute_pending};
 pub(crate) use join::*;
 pub(crate) use matrices::*;
 pub(crate) use named::named_functions;
@@ -218,9 +220,25 @@ impl GPUArray {
         {
             return Ok(content);
         }
-        self.content.get().ok_or_else(|| {
-            PyRuntimeError::new_err("GPUArray.__init__ has not been called for this object")
-        })
+        match self.content.get() {
+            Some(content) => Ok(content),
+            None => self.computed(),
+        }
+    }
+
+    /// Returns the content after computing pending elements.
+    #[cold]
+    fn computed(&self) -> PyResult<&Content> {
+        match self.pending() {
+            Some(pending) => {
+                let content = pending.compute()?;
+                // Another thread may have computed them meanwhile.
+                Ok(self.content.get_or_init(|| content))
+            }
+            None => Err(PyRuntimeError::new_err(
+                "GPUArray.__init__ has not been called for this object",
+            )),
+        }
     }
 
     pub(crate) fn array(&self) -> PyResult<&Array> {

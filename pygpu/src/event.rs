@@ -1,5 +1,6 @@
 //! Events as a Python class.
 
+use crate::array::compute_pending;
 use crate::current_device::current_device;
 use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
@@ -157,6 +158,7 @@ impl PyEvent {
         slf: Bound<'py, Self>,
         stream: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, Self>> {
+        compute_pending(slf.py())?;
         let this = slf.get().content()?;
         let stream = stream_argument(stream, &current_device()?)?;
         this.note(stream.record(this.event.as_ref()))?;

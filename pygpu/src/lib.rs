@@ -55,6 +55,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         allocation::DeviceAllocation,
         array::ArrayFlags,
         array::DLPackTensor,
+        array::Fused,
         array::GPUArray,
         array::PyReduction,
         array::UniversalFunction,

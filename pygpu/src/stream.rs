@@ -1,5 +1,6 @@
 //! Streams as a Python class, and streams of other libraries.
 
+use crate::array::compute_pending;
 use crate::current_device::{CurrentDevice, current_device, enter_stream, leave_stream};
 use crate::errors::{OrRaise, to_python};
 use crate::event::event_argument;
@@ -103,7 +104,10 @@ impl PyStream {
 
     /// Ends a capture of the stream.
     pub(crate) fn finish_capture(&self, py: Python<'_>) -> PyResult<Arc<dyn Graph>> {
-        self.note(py.detach(|| self.stream.end_capture()))
+        // The capture ends in any case.
+        let computed = compute_pending(py);
+        let graph = self.note(py.detach(|| self.stream.end_capture()))?;
+        computed.map(|()| graph)
     }
 }
 
@@ -204,6 +208,7 @@ impl PyStream {
     /// Error
     ///     Queued work has failed, or the stream captures.
     fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
+        compute_pending(py)?;
         self.note(crate::synchronize::synchronize_stream(py, self.stream.as_ref())?)
     }
 
@@ -259,6 +264,7 @@ impl PyStream {
     #[pyo3(signature = (mode = "thread_local"))]
     pub(crate) fn begin_capture(&self, py: Python<'_>, mode: &str) -> PyResult<()> {
         let mode = capture_mode(mode)?;
+        compute_pending(py)?;
         self.note(py.detach(|| interruptible(|| self.stream.begin_capture(mode))))
     }
 

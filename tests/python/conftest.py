@@ -7,6 +7,7 @@ import gc
 import os
 import signal
 from collections.abc import Generator
+from contextlib import nullcontext
 
 import hypothesis
 import pytest
@@ -58,3 +59,12 @@ def survivors_are_frozen() -> None:
     """Freezes surviving objects of earlier files, because tests run many garbage collections."""
     gc.collect()
     gc.freeze()
+
+
+# Each test is one block of fused operations, in a long search for values that differ then.
+if os.environ.get("PYGPU_TEST_FUSED"):
+
+    @pytest.fixture(autouse=True)
+    def operations_are_fused(request: pytest.FixtureRequest) -> Generator[None]:
+        with nullcontext() if "test_fused" in request.module.__name__ else pygpu.fused():
+            yield

@@ -4,6 +4,7 @@ use super::Array;
 use super::promote::{Argument, check_same_kind, common_dtype};
 use super::resolve::{resolve, selection};
 use crate::layout::{Layout, broadcast_shapes, dense_layout, shape_text};
+use hal::device::Device;
 use hal::dtype::DType;
 use hal::error::{Error, Result, StatusExt as _};
 use hal::function::{BinaryFunction, Function, UnaryFunction};
@@ -262,21 +263,7 @@ impl Array {
     }
 
     pub(super) fn check_same_device(&self, other: &Array) -> Result<()> {
-        if Arc::ptr_eq(self.device(), other.device()) {
-            return Ok(());
-        }
-        let (here, there) = (self.device().id(), other.device().id());
-        if here == there {
-            return Ok(());
-        }
-        Err(Error::invalid(
-            "operands",
-            format!(
-                "operands are on different devices, {} and {}; copy one over first",
-                here.beside(&there),
-                there.beside(&here)
-            ),
-        ))
+        check_same_device(self.device(), other.device())
     }
 
     /// Applies a function to arguments of this array's shape, or that broadcast to it, and stores the values in
@@ -402,6 +389,26 @@ impl Array {
         // conflicting work.
         unsafe { self.stream().execute(operation) }
     }
+}
+
+/// Refuses operands of different devices.
+#[inline]
+pub(super) fn check_same_device(one: &Arc<dyn Device>, other: &Arc<dyn Device>) -> Result<()> {
+    if Arc::ptr_eq(one, other) {
+        return Ok(());
+    }
+    let (here, there) = (one.id(), other.id());
+    if here == there {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        "operands",
+        format!(
+            "operands are on different devices, {} and {}; copy one over first",
+            here.beside(&there),
+            there.beside(&here)
+        ),
+    ))
 }
 
 /// Returns the inputs of an operation. Arrays are described by `operand`, in turn; untyped numbers get the type

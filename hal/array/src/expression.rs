@@ -5,21 +5,23 @@ mod evaluate;
 
 pub use block::FusedBlock;
 
-use super::elementwise::result_layout;
+use super::elementwise::{check_same_device, result_layout};
 use super::promote::{Argument, Constant, Number, Typed};
 use super::resolve::{resolve, selection};
 use crate::Array;
 use crate::layout::Layout;
+use hal::device::Device;
 use hal::dtype::{DType, Kind};
 use hal::error::{Error, Result};
 use hal::function::{BinaryFunction, Function, UnaryFunction};
 use hal::operation::Formula;
 use hal::poison::Unpoisoned as _;
 use hal::scalar::Scalar;
+use hal::stream::Stream;
 use smallvec::SmallVec;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// An array whose elements are computed when they are needed.
 ///
@@ -49,8 +51,8 @@ pub struct Expression(Arc<Node>);
 struct Node {
     layout: Layout,
     dtype: DType,
-    /// An array with the device and the stream of the result.
-    like: Array,
+    device: Arc<dyn Device>,
+    stream: Arc<dyn Stream>,
     size: Size,
     /// True while the program refers to the value itself, and not only to functions of it.
     is_kept: AtomicBool,
@@ -58,6 +60,8 @@ struct Node {
     block: AtomicUsize,
     /// True once the value has been computed as a part of another one, without being stored.
     was_used: AtomicBool,
+    /// The file and the line of the program that asked for the value.
+    origin: OnceLock<(Arc<str>, u32)>,
     state: Mutex<State>,
 }
 
@@ -163,11 +167,13 @@ impl<'a> ExpressionArgument<'a> {
         }
     }
 
-    /// Returns an array with the device and the stream of an array or an expression.
-    fn like(&self) -> Option<&'a Array> {
+    /// Returns the device and the stream of an array or an expression.
+    fn place(&self) -> Option<(&'a Arc<dyn Device>, &'a Arc<dyn Stream>)> {
         match self {
-            ExpressionArgument::Expression(expression) => Some(&expression.0.like),
-            ExpressionArgument::Value(Argument::Array(array)) => Some(array),
+            ExpressionArgument::Expression(Expression(node)) => Some((&node.device, &node.stream)),
+            ExpressionArgument::Value(Argument::Array(array)) => {
+                Some((array.device(), array.stream()))
+            }
             ExpressionArgument::Value(_) => None,
         }
     }
@@ -216,6 +222,24 @@ impl Drop for Node {
                 take(&mut node.state, &mut rest);
             }
         }
+    }
+}
+
+/// The elements of an array, which have been computed.
+impl From<&Array> for Expression {
+    fn from(array: &Array) -> Self {
+        Expression(Arc::new(Node {
+            layout: array.layout().clone(),
+            dtype: array.dtype(),
+            device: array.device().clone(),
+            stream: array.stream().clone(),
+            size: Size::default(),
+            is_kept: AtomicBool::new(false),
+            block: AtomicUsize::new(0),
+            was_used: AtomicBool::new(false),
+            origin: OnceLock::new(),
+            state: Mutex::new(State::Done(array.clone())),
+        }))
     }
 }
 
@@ -280,10 +304,10 @@ impl Expression {
         }
         let layouts = arguments.iter().filter_map(ExpressionArgument::layout);
         let layout = result_layout(layouts, dtype.size())?;
-        let mut likes = arguments.iter().filter_map(ExpressionArgument::like);
-        let like = likes.next().ok_or_else(no_array)?;
-        for other in likes {
-            like.check_same_device(other)?;
+        let mut places = arguments.iter().filter_map(ExpressionArgument::place);
+        let (device, stream) = places.next().ok_or_else(no_array)?;
+        for (other, _) in places {
+            check_same_device(device, other)?;
         }
         let mut parts = SmallVec::new();
         let mut size = Size { steps: 1, inputs: 0, is_long: is_long(function, compute) };
@@ -318,11 +342,13 @@ impl Expression {
         Ok(Expression(Arc::new(Node {
             layout,
             dtype,
-            like: like.clone(),
+            device: device.clone(),
+            stream: stream.clone(),
             size,
             is_kept: AtomicBool::new(false),
             block: AtomicUsize::new(0),
             was_used: AtomicBool::new(false),
+            origin: OnceLock::new(),
             state: Mutex::new(State::Pending(Pending { function, compute, parts })),
         })))
     }
@@ -354,9 +380,20 @@ impl Expression {
         &self.0.layout
     }
 
+    /// Returns true if not many more functions can be added before a part of the expression is computed.
+    pub fn is_large(&self) -> bool {
+        let Size { steps, inputs, .. } = self.0.size;
+        steps > Formula::MOST_STEPS / 2 || inputs > Formula::MOST_INPUTS / 2
+    }
+
     /// Says whether the program refers to the value itself, so that it is stored when a [`FusedBlock`] ends.
     pub fn keep(&self, is_kept: bool) {
         self.0.is_kept.store(is_kept, Ordering::Release);
+    }
+
+    /// Notes the file and the line that asked for the value. Errors of its computation name them.
+    pub fn asked_at(&self, file: Arc<str>, line: u32) {
+        let _ = self.0.origin.set((file, line));
     }
 
     /// Returns the arrays that the function itself reads. Other functions may read more.

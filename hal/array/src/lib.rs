@@ -25,8 +25,8 @@ pub use expression::{Expression, ExpressionArgument, FusedBlock};
 pub use layout::{IndexItem, Layout, Order, SliceBounds};
 pub use promote::{Argument, Number};
 pub use typed::{
-    Arithmetic, Bits, DeviceArray, Float, Inexact, Integer, ManagedArray, ManagedSlice,
-    ManagedSliceMut, Numeric, PendingCopy, PinnedBuffer, Real, functions,
+    Arithmetic, Bits, DeviceArray, Float, Inexact, Integer, Lazy, LazyOperand, ManagedArray,
+    ManagedSlice, ManagedSliceMut, Numeric, PendingCopy, PinnedBuffer, Real, functions,
 };
 
 use hal::device::Device;

@@ -3,12 +3,14 @@
 mod create;
 mod elements;
 pub mod functions;
+mod lazy;
 mod managed;
 mod methods;
 mod operators;
 mod transfer;
 
 pub use elements::{Arithmetic, Bits, Float, Inexact, Integer, Numeric, Real};
+pub use lazy::{Lazy, LazyOperand};
 pub use managed::{ManagedArray, ManagedSlice, ManagedSliceMut};
 pub use operators::Operand;
 pub use transfer::{PendingCopy, PinnedBuffer};

@@ -21,6 +21,7 @@ for _name in [__file__.replace("__init__.py", f"gpuarray{_end}") for _end in _SU
         )
 
 if TYPE_CHECKING:
+    from ._array.fusion import fuse, fused
     from ._checking import checking
     from ._program.alias import install_as_pycuda
     from ._status import Status
@@ -28,6 +29,7 @@ else:
     __getattr__, __dir__ = _names(
         __name__,
         {
+            "._array.fusion": "fuse fused",
             "._checking": "checking",
             "._program.alias": "install_as_pycuda",
             "._status": "Status",
@@ -49,4 +51,4 @@ VERSION_STATUS = ""
 VERSION_TEXT = __version__
 
 __all__ = ["VERSION", "VERSION_STATUS", "VERSION_TEXT", "Status", "__version__", "backends"]
-__all__ += ["build_info", "checking", "choose_backend", "install_as_pycuda"]
+__all__ += ["build_info", "checking", "choose_backend", "fuse", "fused", "install_as_pycuda"]

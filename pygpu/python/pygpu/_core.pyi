@@ -35,7 +35,12 @@ _ArrowSchema: TypeAlias = tuple[Any, ...]
 _Number: TypeAlias = bool | int | float | complex | np.generic
 _Operand: TypeAlias = GPUArray | _Number | list[Any] | tuple[Any, ...]
 
-@disjoint_base
+@final
+class fused:
+    def __new__(cls) -> fused: ...
+    def __enter__(self) -> fused: ...
+    def __exit__(self, *exception: object) -> None: ...
+
 class GPUArray:
     __array_priority__: int
     def __new__(cls, *_args: Any, **_kwargs: Any) -> GPUArray: ...

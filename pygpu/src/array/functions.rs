@@ -7,7 +7,7 @@ use super::arguments::{
 use super::indexing::fill_with;
 use super::reductions::PyReduction;
 use super::transfer::{on_stream, to_gpu};
-use super::{GPUArray, run, run_on, wrap_like, wrap_new, wrap_with_allocator};
+use super::{GPUArray, fused, run, run_on, wrap_like, wrap_new, wrap_with_allocator};
 use crate::allocator::ResultAllocator;
 use crate::current_device::{CurrentDevice, current_device};
 use crate::dtypes;
@@ -42,6 +42,12 @@ pub(super) fn unary_into<'py>(
         let (input, target) = (array.get().array()?, on_stream(out.get().array()?, stream)?);
         run_on(array, target.size(), || target.set_unary(function, input))?;
         return Ok(out.clone().into_any());
+    }
+    if fused::is_on()
+        && stream.is_none_or(|stream| stream.is_none())
+        && let Some(pending) = fused::unary(function, array)?
+    {
+        return Ok(pending);
     }
     let input = on_stream(array.get().array()?, stream)?;
     let result = run_on(array, input.size(), || input.unary(function))?;
@@ -94,6 +100,13 @@ pub(crate) fn select<'py>(
 ) -> Object<'py> {
     let criterion = expect_array("criterion", criterion)?;
     let out = optional_array("out", out)?;
+    if fused::is_on()
+        && out.is_none()
+        && stream.is_none_or(|stream| stream.is_none())
+        && let Some(pending) = fused::select([criterion, then_, else_], positive)?
+    {
+        return Ok(pending);
+    }
     let descr = record_descr([then_, else_])?;
     let chosen = |name: &str, value: &Bound<'py, PyAny>| match &descr {
         Some(descr) => on_device(&records_of(name, descr, value)?),

@@ -26,6 +26,11 @@ pub(super) fn fill_with(
     value: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
     let py = value.py();
+    if let Ok(other) = value.cast::<GPUArray>()
+        && let Some(pending) = other.get().pending()
+    {
+        return run(py, array.size(), || pending.expression().assign_to(array));
+    }
     if let DType::Opaque(_) = array.dtype() {
         let value = records_of("value", descr, value)?;
         return match value.cast::<GPUArray>() {

@@ -4,7 +4,7 @@ use super::arguments::{check_records, expect_array, expect_value, optional_array
 use super::functions::unary_into;
 use super::operators::unary;
 use super::transfer::on_stream;
-use super::{GPUArray, run_on, wrap_like};
+use super::{GPUArray, fused, run_on, wrap_like};
 use crate::dtypes;
 use crate::kernel::CallTime;
 use gpuarray::function::UnaryFunction;
@@ -73,6 +73,12 @@ impl GPUArray {
         stream: Option<&Bound<'py, PyAny>>,
     ) -> Object<'py> {
         let (descr, dtype) = dtypes::parse(dtype)?;
+        if fused::is_on()
+            && stream.is_none_or(|stream| stream.is_none())
+            && let Some(pending) = fused::cast(slf, &descr, dtype)?
+        {
+            return Ok(pending);
+        }
         let array = on_stream(slf.get().array()?, stream)?;
         if let DType::Opaque(_) = dtype {
             check_records("a", &descr, slf.get().content()?.descr.bind(slf.py()))?;

@@ -3,7 +3,7 @@
 use super::arguments::{elements, expect_array, expect_value, optional_array};
 use super::functions::unary_into;
 use super::transfer::on_stream;
-use super::{GPUArray, run_on, wrap_like};
+use super::{GPUArray, fused, run_on, wrap_like};
 use gpuarray::function::{BinaryFunction, UnaryFunction};
 use gpuarray::{Argument, Array};
 use pyo3::exceptions::PyTypeError;
@@ -24,6 +24,14 @@ pub(super) fn binary_into<'py>(
     stream: OptionalAny<'_, 'py>,
 ) -> Object<'py> {
     let out = optional_array("out", out)?;
+    if fused::is_on()
+        && out.is_none()
+        && stream.is_none_or(|stream| stream.is_none())
+        && (a.is_instance_of::<GPUArray>() || b.is_instance_of::<GPUArray>())
+        && let Some(pending) = fused::binary(function, [a, b])?
+    {
+        return Ok(pending);
+    }
     let (left, right) = (expect_value(first, a)?, expect_value(second, b)?);
     if let Some(out) = out {
         let target = on_stream(out.get().array()?, stream)?;

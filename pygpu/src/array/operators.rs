@@ -2,7 +2,7 @@
 #![allow(unsafe_op_in_unsafe_fn, reason = "PyO3 expands the methods of the macro below")]
 
 use super::arguments::{elements, parse_value};
-use super::{GPUArray, run_on, to_gpu, wrap_like};
+use super::{GPUArray, fused, run_on, to_gpu, wrap_like};
 use crate::errors::OrRaise;
 use gpuarray::function::{BinaryFunction, UnaryFunction};
 use gpuarray::{Array, DType, Number, Scalar};
@@ -21,6 +21,12 @@ fn binary<'py>(
     reflected: bool,
 ) -> Object<'py> {
     let py = slf.py();
+    if fused::is_on() {
+        let operands = if reflected { [other, slf.as_any()] } else { [slf.as_any(), other] };
+        if let Some(pending) = fused::binary(function, operands)? {
+            return Ok(pending);
+        }
+    }
     let Some(other) = parse_value(other)? else {
         return match sequence(other, function)? {
             Some(array) => binary(slf, &array, function, reflected),
@@ -76,6 +82,9 @@ fn in_place(
     other: &Bound<'_, PyAny>,
     function: BinaryFunction,
 ) -> PyResult<()> {
+    if fused::is_on() && fused::in_place(function, slf, other)? {
+        return Ok(());
+    }
     let Some(other) = parse_value(other)? else {
         if let Some(array) = sequence(other, function)? {
             return in_place(slf, &array, function);
@@ -90,6 +99,11 @@ fn in_place(
 }
 
 pub(super) fn unary<'py>(slf: &Bound<'py, GPUArray>, function: UnaryFunction) -> Object<'py> {
+    if fused::is_on()
+        && let Some(pending) = fused::unary(function, slf)?
+    {
+        return Ok(pending);
+    }
     let array = slf.get().array()?;
     let result = run_on(slf, array.size(), || array.unary(function))?;
     wrap_like(slf, result, None)

@@ -6,6 +6,7 @@
 use super::arguments::parse_new_shape;
 use super::chain::drop_state;
 use super::construct::{bytes_below, memory_for, parse_strides, place};
+use super::fused::Deferred;
 use super::{Content, GPUArray};
 use crate::allocator::ResultAllocator;
 use crate::current_device::current_device;
@@ -46,6 +47,8 @@ pub(super) enum State {
 /// once.
 #[derive(Default)]
 pub(super) struct Replaced {
+    /// The elements of an object that a block of fused operations made.
+    pub(super) deferred: OnceCell<Deferred>,
     /// The number of the current entry; 0 is the object's original state.
     current: AtomicUsize,
     entries: OnceCell<Box<Entry>>,
@@ -101,6 +104,7 @@ impl Replaced {
     }
 
     pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(self.deferred.get().map(|deferred| &deferred.descr))?;
         for entry in self.entries() {
             match &entry.state {
                 State::Filled(content) => content.traverse(visit)?,
@@ -186,23 +190,26 @@ impl GPUArray {
     }
 
     pub(super) fn layout(&self) -> PyResult<&Layout> {
-        match self.vacant() {
-            Some(vacant) => Ok(&vacant.layout),
-            None => Ok(self.array()?.layout()),
+        match (self.vacant(), self.pending()) {
+            (Some(vacant), _) => Ok(&vacant.layout),
+            (None, Some(pending)) => Ok(pending.expression().layout()),
+            (None, None) => Ok(self.array()?.layout()),
         }
     }
 
     pub(super) fn element(&self) -> PyResult<DType> {
-        match self.vacant() {
-            Some(vacant) => Ok(vacant.element),
-            None => Ok(self.array()?.dtype()),
+        match (self.vacant(), self.pending()) {
+            (Some(vacant), _) => Ok(vacant.element),
+            (None, Some(pending)) => Ok(pending.expression().dtype()),
+            (None, None) => Ok(self.array()?.dtype()),
         }
     }
 
     pub(super) fn descr(&self) -> PyResult<&Py<PyArrayDescr>> {
-        match self.vacant() {
-            Some(vacant) => Ok(&vacant.descr),
-            None => Ok(&self.content()?.descr),
+        match (self.vacant(), self.pending()) {
+            (Some(vacant), _) => Ok(&vacant.descr),
+            (None, Some(pending)) => Ok(&pending.descr),
+            (None, None) => Ok(&self.content()?.descr),
         }
     }
 

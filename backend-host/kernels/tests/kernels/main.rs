@@ -8,6 +8,7 @@ mod edges;
 mod elementwise;
 mod exponent;
 mod functions;
+mod fused;
 mod indexed;
 mod modulus;
 mod naive;

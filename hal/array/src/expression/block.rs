@@ -118,8 +118,7 @@ impl Deferred for Content {
 fn joins(group: &[Arc<Node>], node: &Arc<Node>) -> bool {
     let all = || group.iter().chain([node]);
     let is_alike = |other: &Arc<Node>| {
-        other.layout.shape() == node.layout.shape()
-            && other.like.stream().id() == node.like.stream().id()
+        other.layout.shape() == node.layout.shape() && other.stream.id() == node.stream.id()
     };
     group.len() < Formula::MOST_OUTPUTS
         && group.iter().all(is_alike)

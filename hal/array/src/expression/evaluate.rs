@@ -2,10 +2,12 @@
 
 use super::{Expression, Node, Part, Pending, State};
 use crate::Array;
+use crate::elementwise::check_same_device;
 use crate::layout::{Layout, Order};
 use crate::promote::{Argument, check_same_kind};
 use hal::ErrorKind;
-use hal::error::Result;
+use hal::dtype::Kind;
+use hal::error::{Error, Result};
 use hal::function::{Function, UnaryFunction};
 use hal::iteration::simplify;
 use hal::memory::{Access, AccessGuard, Use};
@@ -58,8 +60,18 @@ impl Expression {
     /// As for [`Array::set_binary`].
     pub fn evaluate_into(&self, target: &Array) -> Result<()> {
         check_same_kind(self.dtype(), target.dtype())?;
-        if self.0.done().is_none() && target.shape() == self.0.layout.shape() {
-            target.check_same_device(&self.0.like)?;
+        self.assign_to(target)
+    }
+
+    /// Like [`Expression::evaluate_into`], with a conversion to any type, as by [`Array::assign`].
+    ///
+    /// # Errors
+    /// As for [`Array::assign`].
+    pub fn assign_to(&self, target: &Array) -> Result<()> {
+        let is_record = target.dtype().kind() == Kind::Opaque;
+        let is_alike = target.shape() == self.0.layout.shape() && !is_record;
+        if is_alike && self.0.done().is_none() {
+            check_same_device(target.device(), &self.0.device)?;
             target.check_writable()?;
             let mut build = Build::new(self.0.layout.shape());
             build.visit(&self.0)?;
@@ -95,6 +107,14 @@ impl Node {
         }
     }
 
+    #[cold]
+    fn name_origin(&self, error: Error) -> Error {
+        match self.origin.get() {
+            Some((file, line)) => error.asked_at(file, *line),
+            None => error,
+        }
+    }
+
     /// Returns true if the node can be computed in one formula with nodes of this shape, without repeating much work.
     fn joins(&self, shape: &[usize]) -> bool {
         let is_smaller = self.layout.shape() != shape;
@@ -116,15 +136,13 @@ pub(super) fn evaluate(nodes: &[Arc<Node>]) -> Result<()> {
             stored.push(node);
         }
     }
+    let Some(last) = stored.last() else { return Ok(()) };
     for node in &stored {
-        let like = &node.like;
         let layout = node.layout.clone();
-        arrays.push(Array::with_new_memory(like.device(), like.stream(), layout, node.dtype)?);
+        let array = Array::with_new_memory(&node.device, &node.stream, layout, node.dtype);
+        arrays.push(array.map_err(|error| node.name_origin(error))?);
     }
-    if stored.is_empty() {
-        return Ok(());
-    }
-    build.store(&steps, &arrays, true)?;
+    build.store(&steps, &arrays, true).map_err(|error| last.name_origin(error))?;
     for (known, _) in &build.known {
         known.was_used.store(true, Ordering::Relaxed);
     }

@@ -36,9 +36,9 @@
 //! }
 //! ```
 
-use super::DeviceArray;
 use super::elements::{Arithmetic, Bits, Inexact, Integer, Numeric, Real};
 use super::functions::{self, BinaryOf};
+use super::{DeviceArray, Lazy};
 use crate::{Argument, Array};
 use hal::dtype::Element;
 use hal::dtypes;
@@ -114,6 +114,15 @@ macro_rules! operator {
                     self.untyped().into(),
                     Scalar::new(other).into(),
                 )
+            }
+        }
+    };
+    (lazy $trait:ident $method:ident $function:ident, $number:ty) => {
+        impl<'a> $trait<Lazy<'a, $number>> for $number {
+            type Output = Lazy<'a, $number>;
+
+            fn $method(self, other: Lazy<'a, $number>) -> Self::Output {
+                other.after(self, <functions::$function as BinaryOf<$number>>::FUNCTION)
             }
         }
     };
@@ -220,6 +229,7 @@ macro_rules! reversed {
         $(
             operator!(reversed $trait $method $function, $number, &DeviceArray<$number>);
             operator!(reversed $trait $method $function, $number, DeviceArray<$number>);
+            operator!(lazy $trait $method $function, $number);
         )+
     };
     ($number:ty) => {};

@@ -173,6 +173,10 @@ fn moved(operation: &Description, mirrors: &[Mirror]) -> Description {
             it.inputs.iter_mut().for_each(input);
             shift(&mut it.output);
         }
+        Description::Fused(it) => {
+            it.inputs.iter_mut().for_each(input);
+            it.outputs.iter_mut().for_each(shift);
+        }
         Description::Reduce(it) => {
             match &mut it.input {
                 Mapped::Identity(x) | Mapped::SquaredDeviation(x) | Mapped::Position(x) => shift(x),

@@ -278,6 +278,70 @@ pub(crate) fn all() -> Vec<Description> {
     list.push(Description::Elementwise(large.clone()));
     large.output.strides[0] = 8;
     list.push(Description::Elementwise(large));
+    list.extend(formulas());
+    list
+}
+
+/// Returns formulas with one and with two outputs, in each way of access.
+fn formulas() -> Vec<Description> {
+    let half = DType::Float16;
+    let arrays = [DType::Float32, DType::Int16, DType::Complex64, DType::Bool, half];
+    let mut list = Vec::new();
+    for dtype in arrays {
+        let signature = BinaryFunction::Add.signature(dtype).unwrap();
+        let step = |function, arguments: &[Term], dtype| Step {
+            function,
+            compute: signature.compute,
+            dtype,
+            arguments: arguments.into(),
+        };
+        let (x, y, number) = (Term::Input(0), Term::Input(1), Term::Input(2));
+        let add = Function::Binary(BinaryFunction::Add);
+        let steps = [
+            step(add, &[x, number], dtype),
+            step(Function::Binary(BinaryFunction::Less), &[Term::Step(0), y], DType::Bool),
+            step(Function::Select, &[Term::Step(1), x, Term::Step(0)], dtype),
+            step(Function::Unary(UnaryFunction::Copy), &[Term::Step(2)], DType::Float64),
+        ];
+        let inputs = [Input::Array(dtype), Input::Array(dtype), Input::Scalar(dtype)];
+        for outputs in [&[3][..], &[1, 3]] {
+            let formula = Formula::new(&inputs, &steps, outputs).unwrap();
+            let mut push = |shape: &[usize], strides: &[Vec<isize>], base: u64| {
+                let at = |k: usize, dtype| operand(base + 0x10000 * k as u64, dtype, &strides[k]);
+                let stored = formula.outputs().map(|output| steps[output].dtype);
+                list.push(Description::Fused(Fused {
+                    formula: formula.clone(),
+                    shape: shape.into(),
+                    inputs: vec![
+                        Input::Array(at(2, dtype)),
+                        Input::Array(at(3, dtype)),
+                        Input::Scalar(zero(dtype)),
+                    ],
+                    outputs: stored.enumerate().map(|(k, dtype)| at(k, dtype)).collect(),
+                }));
+            };
+            let first = steps[usize::from(outputs[0])].dtype;
+            let stored = [first, DType::Float64];
+            for (shape, broadcast) in
+                [(&[4096][..], false), (&[30, 64], true), (&[40, 7, 71], false)]
+            {
+                let mut strides: Vec<Vec<isize>> = Vec::new();
+                for dtype in stored.into_iter().chain([dtype, dtype]) {
+                    let mut list = c_order(shape, dtype);
+                    // Rows with a gap behind them, except in the first shape.
+                    for stride in list.iter_mut().rev().skip(1) {
+                        *stride += 64;
+                    }
+                    strides.push(list);
+                }
+                if broadcast {
+                    strides[3] = vec![0, dtype.size() as isize];
+                    strides[2][1] = 0;
+                }
+                push(shape, &strides, 0x10000);
+            }
+        }
+    }
     list
 }
 

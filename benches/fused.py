@@ -1,0 +1,155 @@
+"""Element-wise chains: one operation after the other, fused, and as a kernel written in C.
+
+    PYGPU_BACKEND=host python benches/fused.py
+    PYGPU_BACKEND=cuda python benches/fused.py --sizes 1000 67108864
+
+The forms run by turns, and the best time of each counts. Where they are installed, numexpr, numba
+and jax compute the same on the CPU, and CuPy on the GPU. GB/s counts the two arrays that the fused
+form has to read, and the one that it has to write.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import pygpu
+import pygpu.autoinit
+from pygpu import cumath, driver, gpuarray
+from pygpu.compiler import SourceModule
+
+C = """
+__global__ void chain(float *z, const float *x, const float *y, long n) {
+    long step = (long)gridDim.x * blockDim.x;
+    for (long i = blockIdx.x * (long)blockDim.x + threadIdx.x; i < n / 4; i += step) {
+        float4 a = ((const float4 *)x)[i], b = ((const float4 *)y)[i], c;
+        c.x = EXPRESSION(a.x, b.x); c.y = EXPRESSION(a.y, b.y);
+        c.z = EXPRESSION(a.z, b.z); c.w = EXPRESSION(a.w, b.w);
+        ((float4 *)z)[i] = c;
+    }
+}
+"""
+
+
+def polynomial(x: Any, y: Any, _: Any) -> Any:
+    return x * y + x * 2 - y
+
+
+def curve(x: Any, y: Any, m: Any) -> Any:
+    return m.exp(-x) * m.sqrt(y) / (x * x + 1)
+
+
+def blend(x: Any, y: Any, _: Any) -> Any:
+    return (x - y) * (x > y) + x * y * (x <= y) + 1
+
+
+CHAINS = {
+    "x*y + x*2 - y": (polynomial, "a * b + a * 2 - b", "x*y + x*2 - y"),
+    "exp(-x)*sqrt(y)/(x*x+1)": (
+        curve,
+        "expf(-a) * sqrtf(b) / (a * a + 1)",
+        "exp(-x)*sqrt(y)/(x*x+1)",
+    ),
+    "(x-y)*(x>y)+x*y*(x<=y)+1": (
+        blend,
+        "(a > b ? a - b : a * b) + 1",
+        "where(x > y, x - y, x*y) + 1",
+    ),
+}
+
+
+def forms(function: Callable[..., Any], c: str, text: str, n: int) -> dict[str, Any]:
+    rng = np.random.default_rng(1)
+    host = [rng.uniform(0.5, 2, n).astype(np.float32) for _ in range(2)]
+    x, y = (gpuarray.to_gpu(one) for one in host)
+    fused = pygpu.fuse(function)
+    found = {
+        "unfused": lambda: function(x, y, cumath),
+        "fused": lambda: fused(x, y, cumath),
+    }
+    module = SourceModule(C.replace("long step", f"#define EXPRESSION(a, b) ({c})\n    long step"))
+    kernel, z = module.get_function("chain"), gpuarray.empty_like(x)
+    block = 256
+    grid = (max(1, min((n // 4 + block - 1) // block, 1 << 20)), 1)
+    kernel.prepare("PPPl")
+    found["C"] = lambda: kernel.prepared_call(
+        grid, (block, 1, 1), z.gpudata, x.gpudata, y.gpudata, n
+    )
+    name = driver.Context.get_device().name()
+    if "NVIDIA" in name:
+        try:
+            import cupy
+
+            a, b = (cupy.asarray(one) for one in host)
+            cupy_fused = cupy.fuse()(lambda x, y: function(x, y, cupy))
+            found["cupy.fuse"] = lambda: cupy_fused(a, b)
+        except ImportError:
+            pass
+        return found
+    found["numpy"] = lambda: function(*host, np)
+    try:
+        import numexpr
+
+        names = dict(zip("xy", host))
+        found["numexpr"] = lambda: numexpr.evaluate(text, names)
+    except ImportError:
+        pass
+    try:
+        import numba
+
+        body = text.replace("where(x > y, x - y, x*y)", "(x - y if x > y else x*y)")
+        scope = {"exp": np.exp, "sqrt": np.sqrt}
+        exec(f"def f(x, y): return np.float32({body})".replace("np.float32", ""), scope)
+        vectorized = numba.vectorize(["float32(float32, float32)"], target="parallel")(scope["f"])
+        found["numba"] = lambda: vectorized(*host)
+    except ImportError:
+        pass
+    try:
+        import jax
+
+        a, b = (jax.numpy.asarray(one) for one in host)
+        jitted = jax.jit(lambda x, y: function(x, y, jax.numpy))
+        found["jax"] = lambda: jitted(a, b).block_until_ready()
+    except ImportError:
+        pass
+    return found
+
+
+def measure(found: dict[str, Callable[[], Any]], n: int, seconds: float) -> dict[str, float]:
+    """Returns the best time of each form in seconds."""
+    best = dict.fromkeys(found, float("inf"))
+    end = time.perf_counter() + seconds
+    repeats = max(1, min(200, 2_000_000 // n))
+    for run in found.values():
+        run()
+    while time.perf_counter() < end:
+        for name, run in found.items():
+            driver.Context.synchronize()
+            start = time.perf_counter()
+            for _ in range(repeats):
+                run()
+            driver.Context.synchronize()
+            best[name] = min(best[name], (time.perf_counter() - start) / repeats)
+    return best
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 100_000, 10_000_000])
+    parser.add_argument("--seconds", type=float, default=2.0)
+    arguments = parser.parse_args()
+    print(driver.Context.get_device().name(), pygpu.backends())
+    for title, (function, c, text) in CHAINS.items():
+        for n in arguments.sizes:
+            times = measure(forms(function, c, text, n), n, arguments.seconds)
+            rate = 12 * n / times["fused"] / 1e9
+            row = "  ".join(f"{name} {seconds * 1e6:.2f}" for name, seconds in times.items())
+            print(f"{title:26} {n:>9}  {rate:7.1f} GB/s  {row}")
+
+
+if __name__ == "__main__":
+    main()

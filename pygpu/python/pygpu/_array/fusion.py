@@ -1,0 +1,50 @@
+"""Functions whose element-wise operations are computed together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from .._core import fused
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def fuse(function: _F) -> _F:
+    """Decorates a function, so that its element-wise operations on arrays are computed together.
+
+    The function's body runs as a block of `fused`, at each call. The arrays that it returns have
+    been computed.
+
+    Parameters
+    ----------
+    function : callable
+        A function of arrays and any other arguments.
+
+    Returns
+    -------
+    callable
+        A function with the same arguments and results.
+
+    Examples
+    --------
+    >>> import pygpu
+    >>> @pygpu.fuse
+    ... def smooth_step(x):
+    ...     x = gpuarray.minimum(gpuarray.maximum(x, 0), 1)
+    ...     return x * x * (3 - 2 * x)
+    >>> smooth_step(gpuarray.to_gpu(np.array([-1.0, 0.25, 2.0])))
+    array([0.     , 0.15625, 1.     ])
+    """
+    block = fused()
+
+    @wraps(function)
+    def together(*arguments: Any, **named: Any) -> Any:
+        with block:
+            return function(*arguments, **named)
+
+    return cast(_F, together)
+
+
+__all__ = ["fuse", "fused"]

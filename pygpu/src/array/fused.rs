@@ -1,0 +1,325 @@
+//! Element-wise operations that are computed together: blocks, and the arrays whose elements are pending.
+
+use super::arguments::parse_value;
+use super::replaced::Replaced;
+use super::{Content, GPUArray, run};
+use crate::allocator::ResultAllocator;
+use crate::dtypes;
+use gpuarray::function::{BinaryFunction, UnaryFunction};
+use gpuarray::{DType, Expression, ExpressionArgument, FusedBlock};
+use numpy::PyArrayDescr;
+use once_cell::sync::OnceCell;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+type Object<'py> = PyResult<Bound<'py, PyAny>>;
+type Any<'a, 'py> = &'a Bound<'py, PyAny>;
+
+/// The number of blocks that all threads have entered and not left.
+static ENTERED: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// This thread's block, and the number of times that it has been entered.
+    static BLOCK: RefCell<(Option<FusedBlock>, usize)> = const { RefCell::new((None, 0)) };
+
+    /// The code that asked for the last value of the block, and the name of its file.
+    static FILE: RefCell<Option<(Py<PyAny>, Arc<str>)>> = const { RefCell::new(None) };
+}
+
+/// Returns true if the operations of this thread are computed together.
+#[inline]
+pub(super) fn is_on() -> bool {
+    ENTERED.load(Ordering::Relaxed) != 0 && BLOCK.with_borrow(|(block, _)| block.is_some())
+}
+
+/// The elements of an array object that may not have been computed.
+pub(super) struct Deferred {
+    expression: Expression,
+    pub(super) descr: Py<PyArrayDescr>,
+}
+
+impl Drop for Deferred {
+    fn drop(&mut self) {
+        self.expression.keep(false);
+    }
+}
+
+impl Deferred {
+    pub(super) fn expression(&self) -> &Expression {
+        &self.expression
+    }
+
+    /// Computes the elements.
+    pub(super) fn compute(&self) -> PyResult<Content> {
+        Python::attach(|py| {
+            let elements = self.expression.layout().size();
+            let array = run(py, elements, || self.expression.evaluate())?;
+            let descr = self.descr.clone_ref(py);
+            Ok(Content::new(array, descr, ResultAllocator::default(), None))
+        })
+    }
+}
+
+/// An argument of an operation in a block.
+pub(super) enum Operand<'a> {
+    Pending(&'a Deferred),
+    Value(ExpressionArgument<'a>),
+}
+
+impl<'a> Operand<'a> {
+    /// Returns an operand; `None` for one whose operations are not deferred: records, arrays of subclasses and arrays
+    /// with an allocator.
+    pub(super) fn of(value: Any<'a, '_>) -> PyResult<Option<Operand<'a>>> {
+        let Ok(array) = value.cast::<GPUArray>() else {
+            let value = parse_value(value)?;
+            return Ok(value.map(|value| Operand::Value(ExpressionArgument::Value(value))));
+        };
+        if !array.is_exact_instance_of::<GPUArray>() {
+            return Ok(None);
+        }
+        if let Some(pending) = array.get().pending()
+            && !pending.expression.is_large()
+        {
+            return Ok(Some(Operand::Pending(pending)));
+        }
+        let content = array.get().content()?;
+        let is_plain =
+            content.allocator.is_none() && !matches!(content.array.dtype(), DType::Opaque(_));
+        Ok(is_plain.then(|| Operand::Value((&content.array).into())))
+    }
+
+    pub(super) fn argument(&self) -> ExpressionArgument<'a> {
+        match self {
+            Operand::Pending(pending) => (&pending.expression).into(),
+            Operand::Value(value) => *value,
+        }
+    }
+}
+
+/// Returns `left function right` as a pending array; `None` if it has to be computed now.
+#[cold]
+pub(super) fn binary<'py>(
+    function: BinaryFunction,
+    [left, right]: [Any<'_, 'py>; 2],
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let (Some(a), Some(b)) = (Operand::of(left)?, Operand::of(right)?) else { return Ok(None) };
+    let (a, b) = (a.argument(), b.argument());
+    let made = run(left.py(), 0, || Expression::binary(function, a, b))?;
+    defer(made, &[left, right], None).map(Some)
+}
+
+/// Returns a function of an array as a pending array; `None` if it has to be computed now.
+#[cold]
+pub(super) fn unary<'py>(
+    function: UnaryFunction,
+    array: Any<'_, 'py>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some(a) = Operand::of(array)? else { return Ok(None) };
+    let a = a.argument();
+    let made = run(array.py(), 0, || Expression::unary(function, a))?;
+    defer(made, &[array], None).map(Some)
+}
+
+/// Returns a selection as a pending array; `None` if it has to be computed now.
+#[cold]
+pub(super) fn select<'py>(
+    [criterion, then, otherwise]: [Any<'_, 'py>; 3],
+    positive: bool,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let operands = (Operand::of(criterion)?, Operand::of(then)?, Operand::of(otherwise)?);
+    let (Some(condition), Some(a), Some(b)) = operands else { return Ok(None) };
+    let (condition, a, b) = (condition.argument(), a.argument(), b.argument());
+    let made = run(criterion.py(), 0, || Expression::select(condition, a, b, positive))?;
+    defer(made, &[then, otherwise, criterion], None).map(Some)
+}
+
+/// Returns the elements in another type as a pending array; `None` if they have to be converted now.
+#[cold]
+pub(super) fn cast<'py>(
+    array: Any<'_, 'py>,
+    descr: &Bound<'py, PyArrayDescr>,
+    dtype: DType,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some(a) = Operand::of(array)? else { return Ok(None) };
+    if let DType::Opaque(_) = dtype {
+        return Ok(None);
+    }
+    let a = a.argument();
+    let made = run(array.py(), 0, || Expression::cast(a, dtype))?;
+    defer(made, &[array], Some(descr.clone().unbind())).map(Some)
+}
+
+/// Computes `target = target function other` in place, together with the pending elements of `other`. Returns false if
+/// there are none.
+#[cold]
+pub(super) fn in_place(
+    function: BinaryFunction,
+    target: &Bound<'_, GPUArray>,
+    other: Any<'_, '_>,
+) -> PyResult<bool> {
+    if other.is(target) {
+        return Ok(false);
+    }
+    let (Some(a), Some(b @ Operand::Pending(_))) = (Operand::of(target)?, Operand::of(other)?)
+    else {
+        return Ok(false);
+    };
+    let (a, b, array) = (a.argument(), b.argument(), target.get().array()?);
+    run(target.py(), array.size(), || Expression::binary(function, a, b)?.evaluate_into(array))?;
+    Ok(true)
+}
+
+/// Returns an expression as a pending array of this thread's block, with the dtype object of the first of `likes` that
+/// has its dtype.
+fn defer<'py>(
+    expression: Expression,
+    likes: &[Any<'_, 'py>],
+    descr: Option<Py<PyArrayDescr>>,
+) -> Object<'py> {
+    let py = likes[0].py();
+    let descr = match descr {
+        Some(descr) => descr,
+        None => descr_of(&expression, likes)?,
+    };
+    note_line(py, &expression)?;
+    expression.keep(true);
+    let is_added =
+        BLOCK.with_borrow(|(block, _)| block.as_ref().is_some_and(|block| block.add(&expression)));
+    let deferred = Deferred { expression, descr };
+    let array = match is_added {
+        true => GPUArray::pending_on(deferred),
+        false => GPUArray::with(deferred.compute()?),
+    };
+    Ok(Bound::new(py, array)?.into_any())
+}
+
+fn descr_of(expression: &Expression, likes: &[Any<'_, '_>]) -> PyResult<Py<PyArrayDescr>> {
+    let py = likes[0].py();
+    for like in likes {
+        if let Ok(array) = like.cast::<GPUArray>()
+            && array.get().element()? == expression.dtype()
+        {
+            return Ok(array.get().descr()?.clone_ref(py));
+        }
+    }
+    dtypes::to_numpy(py, expression.dtype())
+}
+
+/// Notes the line that Python is running, for errors of an expression.
+fn note_line(py: Python<'_>, expression: &Expression) -> PyResult<()> {
+    // SAFETY: Python's lock is held. The frame is borrowed from the interpreter, and the code is a new reference.
+    let (code, line) = unsafe {
+        let frame = ffi::PyEval_GetFrame();
+        if frame.is_null() {
+            return Ok(());
+        }
+        let code = Bound::from_owned_ptr_or_opt(py, ffi::PyFrame_GetCode(frame).cast());
+        (code, ffi::PyFrame_GetLineNumber(frame))
+    };
+    let Some(code) = code else { return Ok(()) };
+    let known = FILE.with_borrow(|last| {
+        last.as_ref().filter(|(last, _)| last.is(&code)).map(|(_, file)| file.clone())
+    });
+    let file = match known {
+        Some(file) => file,
+        None => {
+            let file: Arc<str> = code.getattr("co_filename")?.extract::<String>()?.into();
+            FILE.replace(Some((code.unbind(), file.clone())));
+            file
+        }
+    };
+    expression.asked_at(file, u32::try_from(line).unwrap_or(0));
+    Ok(())
+}
+
+impl GPUArray {
+    /// Returns an array object whose elements are pending.
+    fn pending_on(deferred: Deferred) -> GPUArray {
+        let array = GPUArray::of(OnceCell::new());
+        // The cells are new, so that both are empty.
+        let _ = array.replaced.get_or_init(Replaced::default).deferred.set(deferred);
+        array
+    }
+
+    /// Returns the elements if they have not been computed for this object.
+    pub(super) fn pending(&self) -> Option<&Deferred> {
+        match self.content.get() {
+            None => self.replaced.get()?.deferred.get(),
+            Some(_) => None,
+        }
+    }
+}
+
+/// Computes element-wise operations on arrays together.
+///
+/// Inside a `with` block of this object, operators and functions of elements return arrays whose elements are computed
+/// later: those that the program still refers to at the end of the block, in few passes over memory; others, when they
+/// are needed. Elements are the same, to the last bit, as without the block. Blocks may be nested; the outermost
+/// counts. A block belongs to its thread.
+///
+/// Notes
+/// -----
+/// Arrays with an allocator, arrays of subclasses, and memory that another library can write are computed at once.
+/// An error of a pending operation names its line.
+///
+/// Examples
+/// --------
+/// >>> import pygpu
+/// >>> x = gpuarray.arange(4, dtype=np.float32)
+/// >>> with pygpu.fused():
+/// ...     y = x * x + x * 2 - 1
+/// >>> y.get()
+/// array([-1.,  2.,  7., 14.], dtype=float32)
+#[pyclass(frozen, name = "fused", module = "pygpu")]
+#[derive(Debug, Default)]
+pub(crate) struct Fused;
+
+#[pymethods]
+impl Fused {
+    #[new]
+    fn new() -> Fused {
+        Fused
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        ENTERED.fetch_add(1, Ordering::Relaxed);
+        BLOCK.with_borrow_mut(|(block, times)| {
+            block.get_or_insert_with(FusedBlock::new);
+            *times += 1;
+        });
+        slf
+    }
+
+    #[pyo3(signature = (*exception))]
+    fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        let ended = BLOCK.with_borrow_mut(|(block, times)| {
+            *times = times.saturating_sub(1);
+            if *times == 0 { block.take() } else { None }
+        });
+        ENTERED.fetch_sub(1, Ordering::Relaxed);
+        let Some(block) = ended else { return Ok(()) };
+        drop(FILE.take());
+        let computed = run(py, usize::MAX, || block.compute());
+        match exception.get_item(0) {
+            // The program's own exception is more important.
+            Ok(kind) if !kind.is_none() => Ok(()),
+            _ => computed,
+        }
+    }
+}
+
+/// Computes the pending elements of this thread's block, before work that their operations must precede.
+pub(crate) fn compute_pending(py: Python<'_>) -> PyResult<()> {
+    if !is_on() {
+        return Ok(());
+    }
+    // The block leaves its place meanwhile, because other code of this thread may run.
+    let Some(block) = BLOCK.with_borrow_mut(|(block, _)| block.take()) else { return Ok(()) };
+    let computed = run(py, usize::MAX, || block.compute());
+    BLOCK.with_borrow_mut(|(place, _)| *place = Some(block));
+    computed
+}

@@ -1,0 +1,255 @@
+"""Blocks of operations that are computed together."""
+
+import gc
+import inspect
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import pygpu
+from pygpu import cumath, driver, gpuarray
+from pygpu.compiler import SourceModule
+from pygpu.elementwise import ElementwiseKernel
+
+
+@pytest.fixture
+def x():
+    return gpuarray.to_gpu(np.array([1.0, 2.0, 3.0, 4.0], np.float32))
+
+
+def in_numpy(x, y):
+    return np.where(x > 2, np.sqrt(x) * y + 2 - x / y, -x).astype(np.float64)
+
+
+@pygpu.fuse
+def together(x, y):
+    chosen = gpuarray.if_positive(x > 2, cumath.sqrt(x) * y + 2 - x / y, -x)
+    return chosen.astype(np.float64)
+
+
+@pytest.mark.parametrize("shape", [(7,), (1000, 13), (3, 0), ()])
+def test_a_decorated_function_gives_numpys_values(shape):
+    rng = np.random.default_rng(5)
+    x, y = (rng.uniform(1, 4, shape).astype(np.float32) for _ in range(2))
+    result = together(gpuarray.to_gpu(x), gpuarray.to_gpu(y))
+    assert result.dtype == np.float64
+    assert result.shape == shape
+    np.testing.assert_allclose(result.get(), in_numpy(x, y), rtol=1e-6)
+    assert together.__name__ == "together"
+
+
+def test_values_are_those_without_a_block_to_the_last_bit():
+    rng = np.random.default_rng(6)
+    host = rng.uniform(-3, 3, (64, 33)).astype(np.float32)
+    a = gpuarray.to_gpu(host)
+    row = a[5]
+
+    def compute():
+        b = a * 1.1 + row
+        c = np.exp(-b) / (b.T * 0.3 + 2).T
+        return b, c, (c > 0.5) & (b < 1), a[::-1, ::2] * 3 - a[:, ::2] * a[:, 1::2][:, :16].sum()
+
+    rows = [compute()[:3]]
+    with pygpu.fused():
+        rows.append(compute()[:3])
+    for one, other in zip(*rows):
+        assert one.strides == other.strides
+        np.testing.assert_array_equal(one.get(), other.get())
+
+
+def test_attributes_do_not_compute(x):
+    with pygpu.fused():
+        y = x[:, None] * x.astype(np.float64) + 1
+        assert (y.shape, y.dtype, y.size, y.ndim) == ((4, 4), np.float64, 16, 2)
+        assert (y.strides, y.nbytes, len(y)) == ((32, 8), 128, 4)
+        x.fill(0)
+    np.testing.assert_array_equal(y.get()[0], [2, 3, 4, 5])
+
+
+def writes():
+    def kernel(x):
+        module = SourceModule("__global__ void zero(float *x) { x[threadIdx.x] = 0; }")
+        module.get_function("zero")(x, block=(4, 1, 1))
+
+    def raw(x):
+        driver.memset_d32(x.gpudata, 0, 4)
+
+    def expression(x):
+        ElementwiseKernel("float *x", "x[i] = 0")(x)
+
+    def item(x):
+        x[...] = 0
+
+    def in_place(x):
+        x *= 0
+
+    def view(x):
+        x[::2].fill(0)
+        x[1::2].fill(0)
+
+    def out(x):
+        np.multiply(x, 0, out=x)
+
+    def put(x):
+        x[gpuarray.arange(4, dtype=np.int32)] = 0
+
+    return [kernel, raw, expression, item, in_place, view, out, put, lambda x: x.set(x.get() * 0)]
+
+
+@pytest.mark.parametrize("write", writes())
+def test_a_write_comes_after_earlier_operations(x, write):
+    with pygpu.fused():
+        before = x * 2 + 1
+        write(x)
+        after = x * 2 + 1
+    np.testing.assert_array_equal(before.get(), [3, 5, 7, 9])
+    np.testing.assert_array_equal(after.get(), [1] * 4)
+
+
+def test_memory_that_goes_was_read_before(x):
+    with pygpu.fused():
+        y = x * 2 + 1
+        x.gpudata.free()
+    np.testing.assert_array_equal(y.get(), [3, 5, 7, 9])
+
+
+def test_other_code_can_write_exported_memory(x):
+    exported = memoryview(np.zeros(4, np.float32))
+    capsule = x.__dlpack__()
+    with pygpu.fused():
+        y = x * 2 + 1
+        assert exported is not None
+        x.fill(0)
+    np.testing.assert_array_equal(y.get(), [3, 5, 7, 9])
+    del capsule
+
+
+def test_an_update_is_computed_with_its_operand(x):
+    with pygpu.fused():
+        x += x * x + 1
+        x -= 1
+        x[1:] += x[:-1] * 0 + 100
+    np.testing.assert_array_equal(x.get(), [2, 106, 112, 120])
+
+
+def test_values_are_used_in_the_block(x):
+    with pygpu.fused():
+        y = x * 2 + 1
+        if (y > 8).any():
+            y = y - 1
+        assert float(y.max().get()) == 8
+        assert int(y[0].get()) == 2
+        total = (y * y).sum()
+    assert float(total.get()) == 4 + 16 + 36 + 64
+
+
+def test_blocks_nest_and_belong_to_their_thread(x):
+    seen = []
+
+    def elsewhere():
+        y = x + 1
+        seen.append(y.gpudata is not None)
+
+    with pygpu.fused():
+        y = x + 1
+        with pygpu.fused():
+            z = y * 2
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+        z = z - y
+    np.testing.assert_array_equal(z.get(), [2, 3, 4, 5])
+    assert seen == [True]
+
+
+def test_another_thread_can_use_pending_values(x):
+    results = []
+    with pygpu.fused():
+        y = x * 2 + 1
+        threads = [threading.Thread(target=lambda: results.append((y + 1).get())) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert all((result == [4, 6, 8, 10]).all() for result in results)
+    assert len(results) == 4
+
+
+def test_an_exception_leaves_the_block(x):
+    with pytest.raises(KeyError), pygpu.fused():  # noqa: PT012 - the array is made in the block
+        y = x * 2 + 1
+        raise KeyError("mine")
+    np.testing.assert_array_equal(y.get(), [3, 5, 7, 9])
+    x.fill(0)
+    assert (x + 1).get().sum() == 4
+
+
+def test_bad_operands_are_refused_at_their_line(x):
+    with pygpu.fused():
+        with pytest.raises(ValueError, match="broadcast"):
+            x + gpuarray.zeros(3, np.float32)
+        with pytest.raises(TypeError):
+            x & x
+        with pytest.raises(TypeError):
+            x + object()
+        with pytest.raises(OverflowError):
+            gpuarray.zeros(3, np.int8) + 1000
+
+
+@pytest.mark.parametrize("is_used", [False, True])
+def test_a_late_error_names_the_line(is_used):
+    column = gpuarray.zeros((1 << 24, 1), np.int8)
+    line = inspect.currentframe().f_lineno + 5
+    place = rf"test_fused.py, line {line}"
+    with pytest.raises(MemoryError, match=place), pygpu.fused():  # noqa: PT012 - or at its end
+        much = column + 1
+        # No device has memory for all elements.
+        much = much + column.T
+        del column
+        if is_used:
+            much.get()
+    assert much.shape == (1 << 24, 1 << 24)
+
+
+def test_pending_arrays_are_collected(x):
+    with pygpu.fused():
+        y = x * 2 + 1
+        reference = weakref.ref(y)
+        del y
+        gc.collect()
+        assert reference() is None
+
+
+def test_work_is_captured(x):
+    stream = driver.Stream()
+    a, result = x.on(stream), gpuarray.empty_like(x).on(stream)
+    with pygpu.fused():
+        result[...] = a * a + 1
+        stream.synchronize()
+        with stream.capture() as graph:
+            result[...] = a * a - 1
+    a.fill(3)
+    graph.launch(stream)
+    stream.synchronize()
+    np.testing.assert_array_equal(result.get(), [8] * 4)
+
+
+def test_a_pending_value_is_assigned(x):
+    whole = gpuarray.zeros((2, 4), np.int16)
+    with pygpu.fused():
+        whole[1] = x * 2.5 + 1
+        whole[0, ::2] = (x * x)[1::2]
+        whole[:, 1] = gpuarray.zeros(2, np.int16) - 7
+        x[1:] = x[:-1] * 2 + 1
+    np.testing.assert_array_equal(whole.get(), [[4, -7, 16, 0], [3, -7, 8, 11]])
+    np.testing.assert_array_equal(x.get(), [1, 3, 5, 7])
+
+
+def test_long_chains(x):
+    with pygpu.fused():
+        y = x
+        for _ in range(300):
+            y = y + 1
+    np.testing.assert_array_equal(y.get(), [301, 302, 303, 304])
