@@ -126,7 +126,9 @@ def measure(found: dict[str, Callable[[], Any]], n: int, seconds: float) -> dict
     repeats = max(1, min(200, 2_000_000 // n))
     for run in found.values():
         run()
-    while time.perf_counter() < end:
+    for _ in range(1_000_000):
+        if time.perf_counter() > end and min(best.values()) < float("inf"):
+            break
         for name, run in found.items():
             driver.Context.synchronize()
             start = time.perf_counter()
@@ -142,7 +144,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 100_000, 10_000_000])
     parser.add_argument("--seconds", type=float, default=2.0)
     arguments = parser.parse_args()
-    print(driver.Context.get_device().name(), pygpu.backends())
+    print(driver.Context.get_device().name())
     for title, (function, c, text) in CHAINS.items():
         for n in arguments.sizes:
             times = measure(forms(function, c, text, n), n, arguments.seconds)

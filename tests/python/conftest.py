@@ -13,7 +13,7 @@ import hypothesis
 import pytest
 import tables
 
-import pygpu.autoinit  # noqa: F401
+import pygpu.autoinit
 from pygpu import driver
 
 # A shell starts background processes with SIGINT ignored, and their children inherit this. Some
