@@ -68,7 +68,7 @@ def source_of(
     for ({rest}) {{{snippets.part(where, operation)};
     }}"""
     return f"""{snippets.headers(strides)}{snippets.part(f"preamble of {name}", preamble)}
-{_PACK if packs else _PART}
+{_core.header_text("pygpu-elements.hpp")}
 extern "C" __global__ void {name}({snippets.parameters(declared, added, strides)})
 {{
     const size_t tid = threadIdx.x;
@@ -80,36 +80,6 @@ extern "C" __global__ void {name}({snippets.parameters(declared, added, strides)
     {loop}
     {snippets.part(f"after_loop of {name}", after_loop)};
 }}
-"""
-
-
-# The elements of a thread: with a stride on a GPU, whose threads access neighbours together;
-# neighbours on a processor, for its vector units.
-_PART = """
-#ifdef __GPUARRAY_HOST__
-#define PYGPU_PART(count) \\
-    const size_t pygpu_part = ((count) + total_threads - 1) / total_threads; \\
-    const size_t pygpu_begin = (cta_start + tid) * pygpu_part; \\
-    const size_t pygpu_first = pygpu_begin < (count) ? pygpu_begin : (count); \\
-    const size_t pygpu_left = (count) - pygpu_first; \\
-    const size_t pygpu_end = pygpu_first + (pygpu_left < pygpu_part ? pygpu_left : pygpu_part); \\
-    const size_t pygpu_step = 1
-#else
-#define PYGPU_PART(count) \\
-    const size_t pygpu_first = cta_start + tid, pygpu_end = (count), pygpu_step = total_threads
-#endif
-"""
-
-
-# Neighbours that one access moves; ``i`` is then of a type without operations.
-_PACK = """
-namespace pygpu {
-struct NoIndex {};
-template <class T, int COUNT>
-struct alignas(sizeof(T) * COUNT < 16 ? sizeof(T) * COUNT : 16) Pack {
-    T items[COUNT];
-};
-}
 """
 
 

@@ -10,7 +10,6 @@ from .. import _core, gpuarray
 from .._arguments import gpu_array
 from .._errors import Unsupported
 from . import snippets
-from . import snippets as _snippets
 from .c_types import dtype_to_ctype
 from .snippets import THREADS
 
@@ -19,243 +18,6 @@ PART = 1 << 14
 PARTS = 4
 """Parts that a thread of the host scans in turns, so that none waits for itself."""
 
-# The widest word that the alignment of a type allows.
-_WORDS = """
-template <unsigned ALIGNMENT> struct pygpu_word { typedef unsigned long long type; };
-template <> struct pygpu_word<1> { typedef unsigned char type; };
-template <> struct pygpu_word<2> { typedef unsigned short type; };
-template <> struct pygpu_word<4> { typedef unsigned type; };
-"""
-
-
-def _scan_functions() -> str:
-    """Returns the core's functions; NVRTC would warn of those that are not used."""
-    text = _core.scan_functions()
-    return f"""#pragma nv_diag_suppress 177
-{text}
-#pragma nv_diag_default 177
-#undef DEVICE
-#undef METHOD
-{_WORDS}"""
-
-
-def _operator(name: str, ctype: str, expression: str, start: Any, plain: bool) -> str:
-    """Returns the operator for the core's scan functions; an exclusive scan begins with ``start``.
-
-    A structure with constructors is kept as words, since none can run in shared memory.
-    """
-    text = f"""
-typedef {ctype} {name}_type;
-static __device__ inline {name}_type {name}_apply({name}_type a, {name}_type b)
-{{
-    return {snippets.part("scan_expr", expression)};
-}}
-"""
-    if plain:
-        value, begin = f"{name}_type", f"return {start};"
-        combine = f"return {name}_apply(a, b);"
-    else:
-        value, begin = f"{name}_value", f"return of({start});"
-        combine = f"return of({name}_apply(*(const {name}_type *)&a, *(const {name}_type *)&b));"
-        text += f"""
-typedef pygpu_word<alignof({name}_type)>::type {name}_word;
-struct {name}_value {{
-    alignas({name}_type) {name}_word words[sizeof({name}_type) / sizeof({name}_word)];
-}};
-"""
-    begins = f"    static __device__ value start() {{ {begin} }}\n" if start is not None else ""
-    return f"""{text}
-struct {name}_operator {{
-    typedef {value} value;
-    static __device__ value of(const {name}_type &x) {{ return *(const value *)&x; }}
-{begins}    static __device__ value combine(value a, value b) {{ {combine} }}
-}};
-"""
-
-
-def _kernels(name: str, exclusive: bool) -> str:
-    """Returns kernels of a scan by one block, and of clearing the state and scanning by many."""
-    operator = f"{name}_operator, {'true' if exclusive else 'false'}"
-    start = f"{name}_operator::start()" if exclusive else f"{name}_operator::value()"
-    return f"""
-struct {name}_read {{
-    const char *in;
-    long long stride;
-    __device__ {name}_operator::value operator()(unsigned long long i) const
-    {{
-        return *(const {name}_operator::value *)(in + (long long)i * stride);
-    }}
-    __device__ bool packs() const
-    {{
-        typedef {name}_operator::value value;
-        return stride == sizeof(value) &&
-               (unsigned long long)in % (gpuarray::Tile<value>::width * sizeof(value)) == 0;
-    }}
-    template <unsigned COUNT>
-    __device__ void pack(unsigned i, {name}_operator::value *own) const
-    {{
-        gpuarray::Neighbours<{name}_operator::value, COUNT>::get(
-            own, (const {name}_operator::value *)in + i);
-    }}
-    __device__ void advance(long long by) {{ in += by * stride; }}
-    __device__ void prefetch(long long first, unsigned count) const
-    {{
-        if (stride == sizeof({name}_operator::value)) {{
-            gpuarray::prefetch(in + first * stride, count * (unsigned)stride);
-        }}
-    }}
-}};
-struct {name}_write {{
-    char *out;
-    long long stride;
-    __device__ void operator()(unsigned long long i, const {name}_operator::value &value) const
-    {{
-        *({name}_operator::value *)(out + (long long)i * stride) = value;
-    }}
-    __device__ bool packs() const
-    {{
-        typedef {name}_operator::value value;
-        return stride == sizeof(value) &&
-               (unsigned long long)out % (gpuarray::Tile<value>::width * sizeof(value)) == 0;
-    }}
-    template <unsigned COUNT>
-    __device__ void pack(unsigned i, const {name}_operator::value *own) const
-    {{
-        gpuarray::Neighbours<{name}_operator::value, COUNT>::put(
-            ({name}_operator::value *)out + i, own);
-    }}
-    __device__ void advance(long long by) {{ out += by * stride; }}
-}};
-struct {name}_rows {{
-    typedef {name}_read Read;
-    typedef {name}_write Write;
-    Read read;
-    Write write;
-    __device__ void at(unsigned long long, Read *to_read, Write *to_write) const
-    {{
-        *to_read = read;
-        *to_write = write;
-    }}
-}};
-extern "C" __global__ void __launch_bounds__({THREADS}) {name}_block(
-    char *out, long long out_stride, const char *in, long long in_stride, unsigned length)
-{{
-    const {name}_read read = {{in, in_stride}};
-    const {name}_write write = {{out, out_stride}};
-    gpuarray::scan_range<{operator}, unsigned>(read, write, length, {start});
-}}
-extern "C" __global__ void __launch_bounds__({THREADS}) {name}_clear(
-    unsigned long long *state, unsigned long long words)
-{{
-    gpuarray::clear_state(state, words);
-}}
-extern "C" __global__ void GPUARRAY_BOUNDS(gpuarray::Tile<{name}_operator::value>::blocks)
-{name}_tiles(
-    char *out, long long out_stride, const char *in, long long in_stride,
-    unsigned long long length, unsigned long long tiles, unsigned long long *state)
-{{
-    const {name}_rows rows = {{{{in, in_stride}}, {{out, out_stride}}}};
-    gpuarray::scan_tiles<{operator}>(rows, length, 1, tiles, state, {start});
-}}
-"""
-
-
-def _kernels_of_host(name: str, exclusive: bool) -> str:
-    """Returns the host's kernels, whose blocks are one thread.
-
-    They compute the totals of all parts except the last, at the next part's place; the state that
-    each part begins with; and the scan.
-    """
-    return f"""
-typedef {name}_operator::value {name}_at;
-template <unsigned COUNT>
-static inline void {name}_total(
-    {name}_at *states, const char *in, long long stride, unsigned long long part)
-{{
-    const char *const first = in + (long long)(part * {PART}) * stride;
-    {name}_at own[COUNT];
-    for (unsigned k = 0; k < COUNT; ++k) {{
-        own[k] = *(const {name}_at *)(first + (long long)k * {PART} * stride);
-    }}
-    for (long long j = 1; j < {PART}; ++j) {{
-        for (unsigned k = 0; k < COUNT; ++k) {{
-            const char *const at = first + ((long long)k * {PART} + j) * stride;
-            own[k] = {name}_operator::combine(own[k], *(const {name}_at *)at);
-        }}
-    }}
-    for (unsigned k = 0; k < COUNT; ++k) {{
-        states[part + k + 1] = own[k];
-    }}
-}}
-extern "C" __global__ void {name}_totals(
-    char *states, const char *in, long long stride, unsigned long long parts)
-{{
-    unsigned long long part = (unsigned long long)blockIdx.x * {PARTS};
-    if (part + {PARTS} < parts) {{
-        {name}_total<{PARTS}>(({name}_at *)states, in, stride, part);
-        return;
-    }}
-    for (; part + 1 < parts; ++part) {{
-        {name}_total<1>(({name}_at *)states, in, stride, part);
-    }}
-}}
-extern "C" __global__ void {name}_states(char *states, unsigned long long parts)
-{{
-    {name}_at *const all = ({name}_at *)states;
-    {f"all[0] = {name}_operator::start();" if exclusive else ""}
-    for (unsigned long long part = {1 if exclusive else 2}; part < parts; ++part) {{
-        all[part] = {name}_operator::combine(all[part - 1], all[part]);
-    }}
-}}
-template <unsigned COUNT>
-static inline void {name}_part(
-    char *out, long long out_stride, const char *in, long long in_stride, long long length,
-    const {name}_at *states, unsigned long long part)
-{{
-    out += (long long)(part * {PART}) * out_stride;
-    in += (long long)(part * {PART}) * in_stride;
-    {name}_at own[COUNT];
-    for (unsigned k = 0; k < COUNT; ++k) {{
-        const {name}_at value = *(const {name}_at *)(in + (long long)k * {PART} * in_stride);
-        {name}_at *const to = ({name}_at *)(out + (long long)k * {PART} * out_stride);
-        {_FIRST_EXCLUSIVE if exclusive else _FIRST_INCLUSIVE}
-    }}
-    for (long long j = 1; j < length; ++j) {{
-        for (unsigned k = 0; k < COUNT; ++k) {{
-            const long long at = (long long)k * {PART} + j;
-            const {name}_at value = *(const {name}_at *)(in + at * in_stride);
-            {name}_at *const to = ({name}_at *)(out + at * out_stride);
-            {_NEXT_EXCLUSIVE if exclusive else _NEXT_INCLUSIVE}
-        }}
-    }}
-}}
-extern "C" __global__ void {name}_parts(
-    char *out, long long out_stride, const char *in, long long in_stride,
-    unsigned long long length, unsigned long long parts, const char *states)
-{{
-    const {name}_at *const all = (const {name}_at *)states;
-    unsigned long long part = (unsigned long long)blockIdx.x * {PARTS};
-    if (part + {PARTS} < parts) {{
-        {name}_part<{PARTS}>(out, out_stride, in, in_stride, {PART}, all, part);
-        return;
-    }}
-    for (unsigned k = 0; k < {PARTS} && part < parts; ++k, ++part) {{
-        const unsigned long long rest = length - part * {PART};
-        {name}_part<1>(
-            out, out_stride, in, in_stride, rest < {PART} ? rest : {PART}, all, part);
-    }}
-}}
-""".replace("OPERATOR", f"{name}_operator")
-
-
-# A scan of one part does not have states.
-_FIRST_INCLUSIVE = "*to = own[k] = part + k ? OPERATOR::combine(states[part + k], value) : value;"
-_NEXT_INCLUSIVE = "*to = own[k] = OPERATOR::combine(own[k], value);"
-_FIRST_EXCLUSIVE = """*to = own[k] = part + k ? states[part + k] : OPERATOR::start();
-        own[k] = OPERATOR::combine(own[k], value);"""
-_NEXT_EXCLUSIVE = """*to = own[k];
-            own[k] = OPERATOR::combine(own[k], value);"""
-
 
 def _source(
     name: str, ctype: str, expression: str, preamble: str, start: Any, exclusive: bool, plain: bool
@@ -263,10 +25,32 @@ def _source(
     """Returns the source of a module; an exclusive scan begins with ``start``, and ``plain`` dtypes
     are numbers in C."""
     on_host = _core.runs_kernels_on_host()
-    text = "#include <pycuda-complex.hpp>\n" + (_WORDS if on_host else _scan_functions())
-    text += snippets.part("preamble", preamble)
-    text += _operator(name, ctype, expression, start, plain)
-    return text + (_kernels_of_host if on_host else _kernels)(name, exclusive)
+    text = "#include <pycuda-complex.hpp>\n"
+    if not on_host:
+        # NVRTC would warn of the core's functions that are not used.
+        text += f"""#pragma nv_diag_suppress 177
+{_core.scan_functions()}
+#pragma nv_diag_default 177
+#undef DEVICE
+#undef METHOD
+"""
+    neutral = snippets.part(f"neutral of {name}", str(start))
+    begin = f"static __device__ inline {name}_type {name}_start() {{ return {neutral}; }}"
+    text += f"""{snippets.part(f"preamble of {name}", preamble)}
+#define PYGPU_EXCLUSIVE {int(exclusive)}
+#define PYGPU_PLAIN {int(plain)}
+#define PYGPU_ON_HOST {int(on_host)}
+#define PYGPU_THREADS {THREADS}
+#define PYGPU_ELEMENTS {PART}
+#define PYGPU_PARTS {PARTS}
+typedef {ctype} {name}_type;
+static __device__ inline {name}_type {name}_apply({name}_type a, {name}_type b)
+{{
+    return {snippets.part(f"scan_expr of {name}", expression)};
+}}
+{begin if exclusive else ""}
+"""
+    return text + str(_core.header_text("pygpu-scan.hpp")).replace("pygpu_scan", name)
 
 
 # Arrays of at most so many tiles are scanned by one block, in one launch.
@@ -313,7 +97,7 @@ class _ScanKernel:
     ) -> None:
         if self._exclusive and neutral is None:
             raise ValueError("neutral element is required for exclusive scan")
-        _snippets.check_text(scan_expr=scan_expr, name_prefix=name_prefix, preamble=preamble)
+        snippets.check_text(scan_expr=scan_expr, name_prefix=name_prefix, preamble=preamble)
         self.dtype = np.dtype(dtype)
         self.neutral = neutral
         self._texts = (name_prefix, dtype_to_ctype(self.dtype), scan_expr, preamble, options)
@@ -345,7 +129,7 @@ class _ScanKernel:
         start = self.neutral if self._exclusive else None
         plain = self.dtype.kind in "biuf"
         text = _source(name, ctype, expression, preamble, start, self._exclusive, plain)
-        module = _snippets.module_of(text, options)
+        module = snippets.module_of(text, options)
         kernels = _HOST_KERNELS if _core.runs_kernels_on_host() else _KERNELS
         functions = []
         for kernel, arguments in kernels.items():
