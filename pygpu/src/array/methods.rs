@@ -1,14 +1,16 @@
 //! Methods that return new arrays: copies, conversions, parts of complex numbers, `mul_add`.
 
-use super::arguments::{check_records, expect_array, expect_value, optional_array};
+use super::arguments::{check_records, expect_array, expect_value, optional_array, order_argument};
 use super::functions::unary_into;
 use super::operators::unary;
 use super::transfer::on_stream;
+use super::views::order_for;
 use super::{GPUArray, fused, run_on, wrap_like};
 use crate::dtypes;
 use crate::kernel::CallTime;
 use gpuarray::function::UnaryFunction;
 use gpuarray::{Array, DType, IndexItem, Order, SliceBounds};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
@@ -49,41 +51,74 @@ impl GPUArray {
     ///     The type of the result; None means float64.
     /// stream : Stream, optional
     ///     The stream on which the work is queued.
+    /// order, casting, subok, copy : optional
+    ///     As in :meth:`numpy.ndarray.astype`. By default the axes keep their memory order, every
+    ///     conversion is allowed, and the result is a copy; ``subok`` has no effect.
     ///
     /// Returns
     /// -------
     /// GPUArray
-    ///     The array, with its axes in the same memory order; always a copy.
+    ///     The array.
     ///
     /// Raises
     /// ------
     /// TypeError
-    ///     The conversion does not exist, as for records, or the dtype is not supported on a device,
-    ///     as for Python objects.
+    ///     The conversion does not exist, as for records, ``casting`` excludes it, or the dtype is
+    ///     not supported on a device, as for Python objects.
     ///
     /// Examples
     /// --------
     /// >>> from pygpu import gpuarray
     /// >>> gpuarray.arange(3).astype("f4").get()
     /// array([0., 1., 2.], dtype=float32)
-    #[pyo3(signature = (dtype, stream = None))]
+    #[pyo3(
+        signature = (dtype, stream = None, *, order = "K", casting = "unsafe", subok = true, copy = true)
+    )]
     fn astype<'py>(
         slf: &Bound<'py, Self>,
         dtype: &Bound<'py, PyAny>,
         stream: Option<&Bound<'py, PyAny>>,
+        #[pyo3(from_py_with = order_argument)] order: Option<&str>,
+        casting: &str,
+        #[allow(unused_variables)] subok: bool,
+        copy: bool,
     ) -> Object<'py> {
         let (descr, dtype) = dtypes::parse(dtype)?;
         if fused::is_on()
             && stream.is_none_or(|stream| stream.is_none())
+            && (order, casting, copy) == (Some("K"), "unsafe", true)
             && let Some(pending) = fused::cast(slf, &descr, dtype)?
         {
             return Ok(pending);
         }
         let array = on_stream(slf.get().array()?, stream)?;
+        let own = slf.get().content()?.descr.bind(slf.py());
         if let DType::Opaque(_) = dtype {
-            check_records("a", &descr, slf.get().content()?.descr.bind(slf.py()))?;
+            check_records("a", &descr, own)?;
         }
-        let result = run_on(slf, array.size(), || array.astype(dtype))?;
+        if casting != "unsafe" {
+            let numpy = slf.py().import("numpy")?;
+            if !numpy.call_method1("can_cast", (own, &descr, casting))?.is_truthy()? {
+                return Err(PyTypeError::new_err(format!(
+                    "dtype is {descr}, which elements of {own} do not become with casting {casting:?}"
+                )));
+            }
+        }
+        let order = match order {
+            None | Some("K" | "k") => None,
+            order => Some(order_for(slf, order, "C, F, A and K")?),
+        };
+        let fits = order.is_none_or(|order| array.layout().is_contiguous(order));
+        if !copy && fits && array.dtype() == dtype && own.eq(&descr)? {
+            return Ok(slf.clone().into_any());
+        }
+        let result = run_on(slf, array.size(), || {
+            let result = array.astype(dtype)?;
+            match order {
+                Some(order) if !result.layout().is_contiguous(order) => result.contiguous(order),
+                _ => Ok(result),
+            }
+        })?;
         wrap_like(slf, result, Some(descr.unbind()))
     }
 

@@ -42,7 +42,11 @@ fn reshaped<'py>(slf: &Bound<'py, GPUArray>, shape: &[isize], order: Order) -> O
 
 /// Parses "C", "F", or "A", which means Fortran's order for an array that is only contiguous in that
 /// order. `allowed` lists the orders that the function supports, for the error.
-fn order_for(slf: &Bound<'_, GPUArray>, order: Option<&str>, allowed: &str) -> PyResult<Order> {
+pub(super) fn order_for(
+    slf: &Bound<'_, GPUArray>,
+    order: Option<&str>,
+    allowed: &str,
+) -> PyResult<Order> {
     if !matches!(order, Some("A" | "a")) {
         return parse_order(order).map_err(|_| refuse_order(order.unwrap_or_default(), allowed));
     }

@@ -200,6 +200,26 @@ def test_an_object_becomes_an_array():
     check(gpuarray.array(a_gpu, "f4", ndmin=2), np.array([[0, 1, 2]], "f4"))
 
 
+@pytest.mark.parametrize("order", ["C", "F", "A", "K"])
+@pytest.mark.parametrize("copy", [True, False])
+def test_astype_takes_numpys_keywords(order, copy):
+    a = np.arange(6, dtype="f4").reshape(2, 3)
+    a_gpu = gpuarray.to_gpu(a)
+    for host, device in ((a, a_gpu), (a.T, a_gpu.T), (a[:, ::2], a_gpu[:, ::2])):
+        for dtype in ("f4", "f8", "i2"):
+            given = {"order": order, "copy": copy, "subok": True}
+            expected, got = host.astype(dtype, **given), device.astype(dtype, **given)
+            check(got, expected)
+            assert (got is device) == (expected is host), dtype
+            flags = expected.flags
+            assert got.flags.c_contiguous == flags.c_contiguous, dtype
+            assert got.flags.f_contiguous == flags.f_contiguous, dtype
+        check(device.astype("f8", casting="safe"), host.astype("f8", casting="safe"))
+        for casting in ("no", "equiv", "safe", "same_kind"):
+            with pytest.raises(TypeError, match=f'become with casting "{casting}"'):
+                device.astype("i2", casting=casting)
+
+
 def test_every_function_is_called():
     texts = " ".join([*ROWS, *IN_PLACE, Path(__file__).read_text()])
     lacking = [name for name in NAMES if f".{name}(" not in texts and f"np.{name}" not in texts]
