@@ -10,26 +10,9 @@ from typing import Any
 
 from . import backend
 from . import gpuarray as gpuarray
-from .gpuarray import (
-    SUPPORTED_DTYPES,
-    Allocator,
-    GPUArray,
-    HostAllocator,
-    PagelockedAllocator,
-    UnsupportedDataType,
-    to_gpu,
-)
+from .gpuarray import *  # noqa: F403
 
-__all__ = [
-    "SUPPORTED_DTYPES",
-    "Allocator",
-    "GPUArray",
-    "HostAllocator",
-    "PagelockedAllocator",
-    "UnsupportedDataType",
-    "to_gpu",
-    *backend.__all__,
-]
+__all__ = sorted({*gpuarray.__all__, *backend.__all__})
 
 
 def __getattr__(name: str) -> Any:

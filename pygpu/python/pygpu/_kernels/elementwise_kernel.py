@@ -11,7 +11,6 @@ import numpy as np
 from .. import _core
 from .._errors import CompileError, Unsupported
 from . import snippets
-from . import snippets as _snippets
 from .c_types import ScalarArg, dtype_to_ctype
 from .snippets import Declared, Strides
 
@@ -318,8 +317,8 @@ class _Generator:
         after_loop: str,
     ) -> None:
         texts = {"preamble": preamble, "loop_prep": loop_prep, "after_loop": after_loop}
-        _snippets.check_text(operation=operation, name=name, **texts)
-        declared = _snippets.parse(arguments, operation, *texts.values())
+        snippets.check_text(operation=operation, name=name, **texts)
+        declared = snippets.parse(arguments, operation, *texts.values())
         if not any(it.is_vector for it in declared):
             raise AssertionError(
                 "ElementwiseKernel can only be used with functions that have at least one vector "
@@ -327,7 +326,7 @@ class _Generator:
             )
         self._arguments = declared
         beside = [loop_prep, after_loop]
-        self._usage = _snippets.Usage(declared, operation, preamble, beside, options)
+        self._usage = snippets.Usage(declared, operation, preamble, beside, options)
         self._packs = self._usage.in_packs()
         sizes = [it.argument.dtype.itemsize for it in declared if it.name in self._packs]
         fit = bool(sizes) and all(size in (1, 2, 4, 8) for size in sizes)
@@ -339,7 +338,7 @@ class _Generator:
 
     def definition(self) -> tuple[_Generator, str, list[Any], bool, int, bool]:
         """Returns the definition for the launcher."""
-        declaration = _snippets.declaration(self._arguments, self._usage)
+        declaration = snippets.declaration(self._arguments, self._usage)
         sequential = self._usage.is_sequence(self._packs)
         return self, self._name, declaration, self._usage.order_free, self._pack, sequential
 
@@ -357,7 +356,7 @@ class _Generator:
                 packs=packs,
                 pack=self._pack,
             )
-            module = _snippets.module_of(source, self._options, self._keep).module
+            module = snippets.module_of(source, self._options, self._keep).module
             if self._has_references:
                 self._modules.setdefault(_core.current_ordinal(), _Modules()).add(module)
             return (module.get_function(self._name),)
@@ -369,7 +368,7 @@ class _Generator:
                 # Statements that need the elements in memory, or wrong ones. The plain source,
                 # with an element per thread, has the better message.
                 pass
-        return _snippets.build_strided(build, Strides(ranks, wide), self._name)
+        return snippets.build_strided(build, Strides(ranks, wide), self._name)
 
 
 class ElementwiseKernel(_core.ElementwiseLauncher):
