@@ -390,12 +390,8 @@ def test_keywords_of_numpys_functions_are_taken_or_refused_by_name():
         np.max(a_gpu, where=a_gpu > 3)
     with pytest.raises(TypeError, match="safe"):
         np.add(a_gpu, 1, out=small, casting="safe")
-    for name, call in (
-        ("casting", lambda: np.add(a_gpu, 1, casting="no")),
-        ("dtype", lambda: np.add(a_gpu, 1, dtype="f8")),
-    ):
-        with pytest.raises(TypeError, match=name):
-            call()
+    with pytest.raises(TypeError, match="casting"):
+        np.add(a_gpu, 1, casting="no")
 
 
 def test_universal_functions_write_to_an_output_and_under_a_mask():

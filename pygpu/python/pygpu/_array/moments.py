@@ -78,19 +78,26 @@ def var(
     keepdims: bool = False,
     *,
     where: Any = UNSET,
+    mean: Any = UNSET,
+    correction: Any = UNSET,
     stream: Any = None,
     allocator: Any = None,
 ) -> GPUArray:
     """Returns the variance, real also for complex numbers, as :func:`numpy.var`."""
     gpu_array("a", a)
+    ddof = degrees_of(ddof, correction)
     given = {"axis": axis, "dtype": dtype, "out": out, "ddof": ddof, "keepdims": keepdims}
     mask = mask_of(where)
-    if mask is None or not (dtype is None or has_fractions(np.dtype(dtype))):
+    is_plain = mask is None and mean is UNSET
+    if is_plain or not (dtype is None or has_fractions(np.dtype(dtype))):
         return a.var(**given, stream=stream, allocator=allocator)
     a = a if stream is None else a.on(stream)
     compute, result_dtype = _moment_dtypes(a, dtype)
+    mask = _core.full((), np.bool_, True) if mask is None else mask
     center, count = _mean_where(a, mask, axis, compute, True, allocator)
-    apart = a.astype(compute) - center
+    apart = a.astype(compute) - (center if mean is UNSET else mean)
+    if apart.shape != a.shape:
+        raise ValueError(f"mean has shape {np.shape(mean)}; {center.shape} is needed (keepdims)")
     squares = (apart * apart.conj()).real if compute.kind == "c" else apart * apart
     total = reduce_some(
         "sum", squares, where=mask, axis=axis, keepdims=keepdims, allocator=allocator
@@ -99,6 +106,15 @@ def var(
         result_dtype = np.empty(0, result_dtype).real.dtype
     degrees = _ufuncs["maximum"](count.reshape(total.shape) - ddof, 0)
     return stored((total / degrees).astype(result_dtype), out)
+
+
+def degrees_of(ddof: float, correction: Any) -> float:
+    """Returns the number that is taken from the number of elements, of two names."""
+    if correction is UNSET:
+        return ddof
+    if ddof != 0:
+        raise ValueError(f"ddof is {ddof} and correction {correction}; only one can be given")
+    return correction
 
 
 def std(
@@ -110,12 +126,15 @@ def std(
     keepdims: bool = False,
     *,
     where: Any = UNSET,
+    mean: Any = UNSET,
+    correction: Any = UNSET,
     stream: Any = None,
     allocator: Any = None,
 ) -> GPUArray:
     """Returns the standard deviation, as :func:`numpy.std`."""
+    ddof = degrees_of(ddof, correction)
     given = {"axis": axis, "dtype": dtype, "ddof": ddof, "keepdims": keepdims}
     given |= {"stream": stream, "allocator": allocator}
-    if mask_of(where) is None:
+    if mean is UNSET and mask_of(where) is None:
         return gpu_array("a", a).std(**given, out=out)
-    return stored(_ufuncs["sqrt"](var(a, **given, where=where)), out)
+    return stored(_ufuncs["sqrt"](var(a, **given, where=where, mean=mean)), out)

@@ -30,17 +30,24 @@ _WITHOUT_ELEMENTS = {np.common_type, np.iscomplexobj, np.isrealobj, np.ndim, np.
 
 # The functions to call where nothing has numpy's name.
 _INSTEAD = {"array_repr": "repr(a)", "array_str": "str(a)", "put": "gpuarray.multi_put"}
+_INSTEAD["outer"] = "np.outer"
 
-# Names of numpy's that are another of its functions.
+# Names of numpy's that are another of its functions, and of scipy.special's.
 _ALIASES = {
     "around": "round",
+    "asanyarray": "asarray",
     "concat": "concatenate",
     "degrees": "rad2deg",
+    "gammaln": "lgamma",
     "mod": "remainder",
     "permute_dims": "transpose",
     "radians": "deg2rad",
     "true_divide": "divide",
 }
+
+
+# numpy's modules whose functions have the names of functions here.
+_MODULES = ("numpy.fft", "numpy.lib.stride_tricks", "numpy.linalg")
 
 
 def _counterpart(name: str) -> Callable[..., Any] | None:
@@ -90,7 +97,7 @@ def _is_default(value: Any, default: Any) -> bool:
 def _call(name: str, func: Any, counterpart: Any, args: Any, kwargs: Any) -> Any:
     """Calls the counterpart of numpy's function with the arguments that it has, by their names."""
     theirs, ours = _parameters(func), _parameters(counterpart)
-    if theirs is None or ours is None:
+    if theirs is None or ours is None or [*ours] == ["args", "kwargs"]:
         return counterpart(*args, **kwargs)
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
@@ -146,11 +153,15 @@ def array_function(
         given = {name: _stand_in(value) for name, value in kwargs.items()}
         return func(*map(_stand_in, args), **given)
     name = f"{func.__module__}.{func.__name__}"
-    counterpart: Any = None
-    if func is np.linalg.norm:
-        counterpart = gpuarray.norm
-    elif func.__module__ == "numpy":
-        counterpart = _counterpart(_ALIASES.get(func.__name__, func.__name__))
+    own = _ALIASES.get(func.__name__, func.__name__)
+    if func.__module__ == "numpy":
+        counterpart = _counterpart(own)
+    elif func.__module__ == "numpy.linalg" and own in ("diagonal", "trace"):
+        # numpy's own calls the function of arrays with the last two axes.
+        return func._implementation(*args, **kwargs)
+    else:
+        is_known = func.__module__ in _MODULES and own in _OWN - {"outer"}
+        counterpart = getattr(gpuarray, own) if is_known else None
     if counterpart is None:
         raise _refusal(name)
     if func is np.where and len(args) == 1:
@@ -171,9 +182,13 @@ def _composed(name: str) -> Callable[..., Any] | None:
     if name == "modf":
         return lambda x: cumath.modf(_inexact(x))
     if name == "fabs":
-        return lambda x: abs(_inexact(x))
+        return _fabs
     if name == "frexp":
         return _frexp
+    if name == "float_power":
+        return lambda x, y: _double(x) ** _double(y)
+    if name == "spacing":
+        return _spacing
     return None
 
 
@@ -186,6 +201,24 @@ def _inexact(x: GPUArray) -> GPUArray:
 def _frexp(x: GPUArray) -> tuple[GPUArray, GPUArray]:
     significands, exponents = cumath.frexp(x)
     return significands, exponents.astype(np.int32)
+
+
+def _fabs(x: GPUArray) -> GPUArray:
+    if x.dtype.kind == "c":
+        raise TypeError(f"numpy.fabs is not defined for dtype {x.dtype}; call numpy.abs")
+    return abs(_inexact(x))
+
+
+def _double(x: Any) -> Any:
+    """Returns numbers in the dtype of numpy's function ``float_power``."""
+    dtype = np.result_type(x, np.float64) if np.isscalar(x) else np.result_type(x.dtype, np.float64)
+    return dtype.type(x) if np.isscalar(x) else x.astype(dtype)
+
+
+def _spacing(x: GPUArray) -> GPUArray:
+    x = _inexact(x)
+    table = _core.universal_functions
+    return table["nextafter"](x, table["copysign"](np.inf, x)) - x
 
 
 def _masked(function: Any, operands: Any, out: Any, where: GPUArray) -> GPUArray:
@@ -202,13 +235,14 @@ def _masked(function: Any, operands: Any, out: Any, where: GPUArray) -> GPUArray
 def _apply(name: str, operands: Any, kwargs: dict[str, Any]) -> Any:
     outputs = kwargs.pop("out", None)
     where = kwargs.pop("where", True)
-    function = _core.universal_functions.get(_ALIASES.get(name, name))
+    own = _ALIASES.get(name, name)
+    function = _core.universal_functions.get(own)
     if function is None:
         pair = _composed(name)
-        if pair is None and name in _OWN:
-            pair = getattr(gpuarray, name)
+        if pair is None and own in _OWN:
+            pair = getattr(gpuarray, own)
         if pair is None:
-            raise _refusal(f"numpy.{name}")
+            raise _refusal(_called(name))
         takes_out = "out" in (_parameters(pair) or ())
         if where is not True or (outputs is not None and not takes_out):
             refused = "where" if takes_out else "out and where"
@@ -234,6 +268,23 @@ def _cast(name: str, casting: Any, operands: Any, outputs: Any) -> Any:
         )
     out[...] = result
     return out
+
+
+def _called(name: str) -> str:
+    """Returns the name of a universal function, which may be another package's."""
+    return f"numpy.{name}" if hasattr(np, name) else f"the universal function {name}"
+
+
+def _computed_in(ufunc: Any, inputs: Any, dtype: Any, casting: Any) -> tuple[Any, ...]:
+    """Returns the operands converted for a result of a dtype, as numpy finds them."""
+    kinds = [getattr(it, "dtype", type(it)) for it in inputs]
+    kinds = [np.dtype(np.bool_) if it is bool else it for it in kinds]
+    results = (np.dtype(dtype),) * ufunc.nout
+    signature = (*(None,) * ufunc.nin, *results)
+    given = (*kinds, *(None,) * ufunc.nout)
+    found = ufunc.resolve_dtypes(given, signature=signature, casting=casting)
+    pairs = zip(inputs, found)
+    return tuple(x.astype(it) if hasattr(x, "astype") else it.type(x) for x, it in pairs)
 
 
 def _combine(name: str, method: str, a: Any, kwargs: dict[str, Any]) -> Any:
@@ -292,6 +343,9 @@ def array_ufunc(array: GPUArray, ufunc: Any, method: str, /, *inputs: Any, **kwa
         made = (gpuarray.to_gpu(np.asarray(it)) if isinstance(it, listed) else it for it in inputs)
         inputs = tuple(made)
         known: dict[str, Any] = {k: kwargs.pop(k) for k in ("out", "where") if k in kwargs}
+        if kwargs.get("dtype") is not None and hasattr(ufunc, "resolve_dtypes"):
+            casting = kwargs.pop("casting", "same_kind")
+            inputs = _computed_in(ufunc, inputs, kwargs.pop("dtype"), casting)
         if kwargs.get("casting") in ("safe", "unsafe") and known.get("where", True) is True:
             casting = kwargs.pop("casting")
             _check_nothing_left(name, kwargs)

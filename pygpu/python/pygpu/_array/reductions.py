@@ -110,7 +110,7 @@ def reduce_some(
                 f"reduction operation '{join}' does not have an identity, so to use a where mask "
                 "one has to specify 'initial'"
             )
-        if a.size == 0 and 0 not in _shape_of(a, given):
+        if a.size == 0 and 0 not in shape_of(a, given):
             why = f"reduction operation {join} which has no identity: a has shape {a.shape}"
             raise ValueError(f"zero-size array to {why}")
         return getattr(a, name)(**given)
@@ -129,7 +129,7 @@ def reduce_some(
         least = one if neutral is None else _element(neutral, a.dtype)
         a = _core.select(fit_mask(mask, a), a, least, False)
     if neutral is None and a.size == 0:
-        result = _core.full(_shape_of(a, given), a.dtype, one, given.get("allocator"))
+        result = _core.full(shape_of(a, given), a.dtype, one, given.get("allocator"))
         return stored(result, out)
     if one is None:
         return getattr(a, name)(**given, out=out)
@@ -137,7 +137,7 @@ def reduce_some(
     return _ufuncs[join](result, one, out=result if out is None else _same_shape(out, result))
 
 
-def _shape_of(a: GPUArray, given: dict[str, Any]) -> tuple[int, ...]:
+def shape_of(a: GPUArray, given: dict[str, Any]) -> tuple[int, ...]:
     """Returns the shape of a result, which numpy computes from an array without memory."""
     keywords = {name: given[name] for name in ("axis", "keepdims") if name in given}
     return np.any(np.broadcast_to(np.False_, a.shape), **keywords).shape

@@ -38,7 +38,9 @@ def transpose(a: GPUArray, axes: Any = None) -> GPUArray:
     return gpu_array("a", a).transpose(axes)
 
 
-def reshape(a: GPUArray, *shape: Any, **kwargs: Any) -> GPUArray:
+def reshape(
+    a: GPUArray, *shape: Any, order: str | None = "C", copy: bool | None = None
+) -> GPUArray:
     """Returns a view, or a copy if strides do not allow one, as :func:`numpy.reshape`.
 
     The extents are one sequence or several numbers.
@@ -46,7 +48,13 @@ def reshape(a: GPUArray, *shape: Any, **kwargs: Any) -> GPUArray:
     >>> gpuarray.reshape(gpuarray.arange(4), 2, -1).get().tolist()
     [[0, 1], [2, 3]]
     """
-    return gpu_array("a", a).reshape(*shape, **kwargs)
+    result = gpu_array("a", a).reshape(*shape, order=order)
+    if copy is None:
+        return result
+    is_view = result.ptr == a.ptr
+    if copy is False and not is_view and a.size:
+        raise ValueError(f"copy is False; an array of strides {a.strides} needs a copy for this")
+    return result.copy() if copy and is_view else result
 
 
 def swapaxes(a: GPUArray, axis1: int, axis2: int) -> GPUArray:

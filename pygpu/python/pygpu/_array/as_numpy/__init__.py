@@ -6,19 +6,21 @@ function calls it for a GPUArray. A new one is a function in a module here and i
 
 HOMES = {
     "._array.as_numpy.conversion": """
-        array asarray load may_share_memory save shares_memory""",
+        array asarray ascontiguousarray asfortranarray load may_share_memory save shares_memory""",
     "._array.as_numpy.linear": """
-        cross einsum inner kron norm outer tensordot vdot""",
+        cross einsum inner kron matrix_norm matrix_power matrix_transpose matvec multi_dot norm
+        outer tensordot vdot vecdot vecmat vector_norm""",
     "._array.as_numpy.numeric": """
-        angle choose convolve correlate ediff1d fix gradient interp polyval select sinc
+        angle choose convolve correlate ediff1d fix gradient interp piecewise polyval select sinc
         trapezoid unwrap vander""",
     "._array.as_numpy.order": """
         bincount digitize histogram histogram2d histogram_bin_edges in1d intersect1d isin lexsort
         searchsorted setdiff1d setxor1d union1d unique""",
     "._array.as_numpy.shaping": """
-        append argpartition argwhere atleast_1d atleast_2d atleast_3d block column_stack copyto
-        delete diag diagflat dsplit dstack extract hsplit insert meshgrid pad partition place
-        putmask resize rot90 squeeze take_along_axis tri trim_zeros vsplit""",
+        append apply_along_axis apply_over_axes argpartition argwhere atleast_1d atleast_2d
+        atleast_3d block column_stack copyto delete diag diagflat dsplit dstack extract fftshift
+        hsplit ifftshift insert meshgrid pad partition place putmask ravel_multi_index resize rot90
+        sliding_window_view squeeze take_along_axis tri trim_zeros unravel_index vsplit""",
     "._array.as_numpy.statistics": """
         average corrcoef cov median nanargmax nanargmin nancumprod nancumsum nanmax nanmean
         nanmedian nanmin nanpercentile nanquantile nanstd nanvar percentile quantile""",

@@ -12,7 +12,8 @@ from ..._core import GPUArray
 from ..advanced_indexing import may_overlap
 from ..creation import to_gpu
 
-__all__ = ["array", "asarray", "load", "may_share_memory", "save", "shares_memory"]
+__all__ = ["array", "asarray", "ascontiguousarray", "asfortranarray", "load", "may_share_memory"]
+__all__ += ["save", "shares_memory"]
 
 
 def array(
@@ -28,17 +29,30 @@ def array(
     if not isinstance(object, GPUArray):
         return to_gpu(np.array(object, dtype, order=order, ndmin=ndmin))
     made = object if dtype is None or object.dtype == dtype else object.astype(dtype)
-    if copy and made is object and order == "K":
-        made = object.copy()
+    fits = {"C": made.flags.c_contiguous, "F": made.flags.f_contiguous}.get(order, True)
+    if copy is False and not fits:
+        raise ValueError(f"copy is False, and a copy is needed for the order {order}")
+    if not fits or (copy and made is object and order in ("C", "F")):
+        source, made = made, GPUArray(made.shape, made.dtype, order=order)
+        made[...] = source
     elif copy and made is object:
-        made = GPUArray(object.shape, object.dtype, order="F" if order == "F" else "C")
-        made[...] = object
+        made = object.copy()
     return made.reshape((*(1,) * (ndmin - made.ndim), *made.shape)) if ndmin > made.ndim else made
 
 
-def asarray(a: Any, dtype: Any = None, order: Any = None) -> GPUArray:
+def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None) -> GPUArray:
     """Returns an array from an object; a GPUArray is returned itself; as :func:`numpy.asarray`."""
-    return array(a, dtype, copy=None, order=order or "K")
+    return array(a, dtype, copy=copy, order=order or "K")
+
+
+def ascontiguousarray(a: Any, dtype: Any = None) -> GPUArray:
+    """Returns an array in C order, a new one if needed, as :func:`numpy.ascontiguousarray`."""
+    return array(a, dtype, copy=None, order="C", ndmin=1)
+
+
+def asfortranarray(a: Any, dtype: Any = None) -> GPUArray:
+    """Returns an array in Fortran order, a new one if needed, as :func:`numpy.asfortranarray`."""
+    return array(a, dtype, copy=None, order="F")
 
 
 def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import operator
 import string
 from typing import Any
 
 import numpy as np
 
 from ..._core import GPUArray
+from ..creation import identity
 from ..reductions import matmul, stored
-from ..shapes import moveaxis, stack, strided_view
-from .operands import axes_of, inexact, on_device, ufuncs
+from ..shapes import broadcast_to, moveaxis, stack, strided_view, swapaxes
+from .operands import axes_of, inexact, last_axis, on_device, ufuncs, with_axes
 
-__all__ = ["cross", "einsum", "inner", "kron", "norm", "outer", "tensordot", "vdot"]
+__all__ = ["cross", "einsum", "inner", "kron", "matrix_norm", "matrix_power", "matrix_transpose"]
+__all__ += ["matvec", "multi_dot", "norm", "outer", "tensordot", "vdot", "vecdot", "vecmat"]
+__all__ += ["vector_norm"]
 
 _multiply = ufuncs["multiply"]
 
@@ -33,6 +37,10 @@ def dot(a: Any, b: Any, out: GPUArray | None = None) -> GPUArray:
         result = _multiply(a, b)
     else:
         result = tensordot(a, b, (-1, -2 if b.ndim > 1 else -1))
+    return _stored_exactly(result, out)
+
+
+def _stored_exactly(result: GPUArray, out: GPUArray | None) -> GPUArray:
     if out is not None and out.dtype != result.dtype:
         raise ValueError(f"out has dtype {out.dtype}; {result.dtype} is needed")
     return stored(result, out)
@@ -48,6 +56,65 @@ def inner(a: Any, b: Any, /) -> GPUArray:
     """Returns sums of products along the last axes, as :func:`numpy.inner`."""
     a, b = on_device(a), on_device(b)
     return tensordot(a, b, (-1, -1)) if a.ndim and b.ndim else _multiply(a, b)
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> GPUArray:
+    """Returns sums of products of vectors, the first conjugated, as :func:`numpy.vecdot`."""
+    a, b = (moveaxis(on_device(it), axis, -1) for it in (x1, x2))
+    return matmul(a.conj()[..., None, :], b[..., None])[..., 0, 0]
+
+
+def matvec(x1: Any, x2: Any, /) -> GPUArray:
+    """Returns the products of matrices and vectors, as :func:`numpy.matvec`."""
+    return matmul(on_device(x1), on_device(x2)[..., None])[..., 0]
+
+
+def vecmat(x1: Any, x2: Any, /) -> GPUArray:
+    """Returns the products of conjugated vectors and matrices, as :func:`numpy.vecmat`."""
+    return matmul(on_device(x1).conj()[..., None, :], on_device(x2))[..., 0, :]
+
+
+def matrix_transpose(x: Any, /) -> GPUArray:
+    """Returns the view with the last two axes exchanged, as :func:`numpy.matrix_transpose`."""
+    return swapaxes(_matrices("x", x), -1, -2)
+
+
+def _matrices(name: str, value: Any) -> GPUArray:
+    a = on_device(value)
+    if a.ndim < 2:
+        raise ValueError(f"{name} has {a.ndim} axes; a matrix has at least two")
+    return a
+
+
+def matrix_power(a: Any, n: int) -> GPUArray:
+    """Returns powers of matrices, not negative ones, as :func:`numpy.linalg.matrix_power`."""
+    a, n = _matrices("a", a), operator.index(n)
+    if a.shape[-1] != a.shape[-2]:
+        raise np.linalg.LinAlgError(f"a has shape {a.shape}; square matrices are needed")
+    if n < 0:
+        raise TypeError(f"n is {n}; for inverse matrices call it on the host, with a.get()")
+    result: Any = None if n else broadcast_to(identity(a.shape[-1], a.dtype), a.shape)
+    while n:
+        if n % 2:
+            result = a if result is None else result @ a
+        n //= 2
+        a = a @ a if n else a
+    return result.copy()
+
+
+def multi_dot(arrays: Any, *, out: GPUArray | None = None) -> GPUArray:
+    """Returns the product of matrices in the best order, as :func:`numpy.linalg.multi_dot`."""
+    factors = [on_device(it) for it in arrays]
+    if len(factors) < 2 or any(it.ndim not in (1, 2) for it in factors):
+        raise ValueError(f"arrays has {len(factors)} arrays; two or more matrices are needed")
+    terms = [string.ascii_letters[k : k + 2] for k in range(len(factors))]
+    if factors[0].ndim == 1:
+        terms[0] = terms[0][1:]
+    if factors[-1].ndim == 1:
+        terms[-1] = terms[-1][:1]
+    ends = terms[0][:-1] + terms[-1][1:]
+    result = einsum(",".join(terms) + "->" + ends, *factors, optimize="optimal")
+    return _stored_exactly(result, out)
 
 
 def tensordot(a: Any, b: Any, axes: Any = 2) -> GPUArray:
@@ -269,11 +336,24 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> G
     if ord in (1, -1, np.inf, -np.inf):
         inside, outside = (row, column) if abs(ord) == 1 else (column, row)
         sums = size.sum(axis=inside, keepdims=True)
-        found = (sums.max if ord > 0 else sums.min)(axis=outside, keepdims=True)
+        of: dict[str, Any] = {"axis": outside, "keepdims": True}
+        found = sums.max(**of, initial=0) if ord > 0 else sums.min(**of)
         return found if keepdims else found.squeeze(axes)
     raise TypeError(
         f"ord is {ord!r}; norms of matrices on the device are 'fro', 1, -1, inf and -inf"
     )
+
+
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> GPUArray:
+    """Returns norms of vectors along axes, as :func:`numpy.linalg.vector_norm`."""
+    values, axes = last_axis(inexact(on_device(x)), axis)
+    size = ufuncs["absolute"](values)
+    return with_axes(_vector_norm(size, ord, (size.ndim - 1,), False), axes, keepdims)
+
+
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> GPUArray:
+    """Returns norms of matrices, those of :func:`norm`, as :func:`numpy.linalg.matrix_norm`."""
+    return norm(_matrices("x", x), ord, (-2, -1), keepdims)
 
 
 def _vector_norm(size: GPUArray, ord: Any, axes: tuple[int, ...], keepdims: bool) -> GPUArray:
@@ -281,7 +361,7 @@ def _vector_norm(size: GPUArray, ord: Any, axes: tuple[int, ...], keepdims: bool
     if isinstance(ord, str):
         raise ValueError(f"ord is {ord!r}; a norm of vectors is a number")
     if ord in (np.inf, -np.inf):
-        return (size.max if ord > 0 else size.min)(**of)
+        return size.max(**of, initial=0) if ord > 0 else size.min(**of)
     if ord in (0, 1):
         return ((size != 0).astype(size.dtype) if ord == 0 else size).sum(**of)
     if ord in (None, 2):

@@ -19,7 +19,7 @@ from .shaping import along as elements_along
 from .shaping import places_of
 
 __all__ = ["angle", "choose", "convolve", "correlate", "ediff1d", "fix", "gradient", "interp"]
-__all__ += ["polyval", "select", "sinc", "trapezoid", "unwrap", "vander"]
+__all__ += ["piecewise", "polyval", "select", "sinc", "trapezoid", "unwrap", "vander"]
 
 
 def interp(
@@ -249,6 +249,27 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> GPUArray:
     return result
 
 
+def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> GPUArray:
+    """Returns values by the last condition that is true, as :func:`numpy.piecewise`."""
+    x = on_device(x)
+    is_one = np.isscalar(condlist) or not isinstance(condlist[0], list | np.ndarray | GPUArray)
+    if is_one or (isinstance(condlist, GPUArray) and condlist.ndim <= x.ndim):
+        condlist = [condlist]
+    conditions = [on_device(it).astype(np.bool_) for it in condlist]
+    if len(funclist) == len(conditions) + 1:
+        conditions.append(ufuncs["logical_not"](stack(conditions).any(axis=0)))
+    if len(funclist) != len(conditions):
+        counts = f"{len(conditions)} conditions and {len(funclist)} functions"
+        raise ValueError(f"{counts}; as many are needed, or one function more")
+    result = _core.new_like(x).fill(0)
+    for condition, function in zip(conditions, funclist):
+        if not callable(function):
+            result[condition] = function
+        elif (chosen := x[condition]).size:
+            result[condition] = function(chosen, *args, **kw)
+    return result
+
+
 def choose(a: Any, choices: Any, out: GPUArray | None = None, mode: str = "raise") -> GPUArray:
     """Returns elements of several arrays, chosen by number, as :func:`numpy.choose`."""
     dtype = np.result_type(*(it if np.isscalar(it) else on_device(it).dtype for it in choices))
@@ -291,7 +312,9 @@ def unwrap(
     ceil, floor = ufuncs["ceil"](parts - 0.5), ufuncs["floor"](parts + 0.5)
     turns = _core.select(steps > 0, ceil, floor, False)
     jumps = ufuncs["absolute"](steps) >= (period / 2 if discont is None else discont)
-    turns = cumsum(turns.astype(dtype) * jumps, axis)
+    if period == 0 and dtype.kind in "iu":
+        turns, period = steps, 1  # for whole numbers numpy's remainder of 0 is 0
+    turns = cumsum(_core.select(jumps, turns.astype(dtype), dtype.type(0), False), axis)
     up = p.astype(dtype) if p.dtype != dtype else p.copy()
     up[(*(slice(None),) * axis, slice(1, None))] -= turns * dtype.type(period)
     return up

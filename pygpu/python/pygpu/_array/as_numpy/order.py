@@ -251,7 +251,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> GPUArray:
     order = None if weights is None else argsort(x)
     ordered = sort(x) if order is None else x[order]
     edges = searchsorted(ordered.astype(np.int64), arange(max(most + 1, minlength) + 1))
-    if order is None:
+    if order is None or not x.size:
         return edges[1:] - edges[:-1]
     weights = on_device(weights)
     if weights.shape != x.shape:
@@ -337,7 +337,10 @@ def histogram2d(
     values = [it.astype(dtype) for it in values]
     pair = bins if hasattr(bins, "__len__") and len(bins) == 2 else (bins, bins)
     ranges = (None, None) if range is None else range
-    edges = [histogram_bin_edges(*it) for it in zip(values, pair, ranges)]
+    if len(ranges) != 2:
+        raise ValueError(f"range is {range}; a pair for x and one for y are needed")
+    ends = [None if np.ndim(it) else end for it, end in zip(pair, ranges)]
+    edges = [histogram_bin_edges(*it) for it in zip(values, pair, ends)]
     at, inside = [], None
     for value, edge in zip(values, edges):
         place = searchsorted(edge, value, "right")

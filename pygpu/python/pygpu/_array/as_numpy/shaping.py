@@ -7,19 +7,22 @@ from typing import Any
 import numpy as np
 
 from ... import _core
-from ..._arguments import gpu_array
+from ..._arguments import extents, gpu_array
 from ..._core import GPUArray
+from .. import shapes
 from ..advanced_indexing import compress, flatnonzero, nonzero
-from ..axes import argsort, sort
+from ..axes import along_axis, argsort, normalize_axis_tuple, sort
 from ..creation import arange
 from ..reductions import stored
 from ..shapes import array_split, broadcast_to, concatenate, flip, hstack, moveaxis, stack, swapaxes
 from .operands import axes_of, on_device, on_host, ufuncs
 
-__all__ = ["append", "argpartition", "argwhere", "atleast_1d", "atleast_2d", "atleast_3d", "block"]
-__all__ += ["column_stack", "copyto", "delete", "diag", "diagflat", "dsplit", "dstack", "extract"]
-__all__ += ["hsplit", "insert", "meshgrid", "pad", "partition", "place", "putmask", "resize"]
-__all__ += ["rot90", "squeeze", "take_along_axis", "tri", "trim_zeros", "vsplit"]
+__all__ = ["append", "apply_along_axis", "apply_over_axes", "argpartition", "argwhere"]
+__all__ += ["atleast_1d", "atleast_2d", "atleast_3d", "block", "column_stack", "copyto", "delete"]
+__all__ += ["diag", "diagflat", "dsplit", "dstack", "extract", "fftshift", "hsplit", "ifftshift"]
+__all__ += ["insert", "meshgrid", "pad", "partition", "place", "putmask", "ravel_multi_index"]
+__all__ += ["resize", "rot90", "sliding_window_view", "squeeze", "take_along_axis", "tri"]
+__all__ += ["trim_zeros", "unravel_index", "vsplit"]
 
 
 def _along(a: GPUArray, indices: Any, axis: int) -> GPUArray:
@@ -33,10 +36,7 @@ def take(
 
     It is the arrays' method ``take``; ``gpuarray.take`` is PyCUDA's function.
     """
-    a = on_device(a)
-    if axis is None:
-        a, axis = a.ravel(), 0
-    (axis,) = axes_of(axis, a.ndim)
+    a, axis = along_axis(on_device(a), axis)
     indices = places_of("indices", on_device(indices), a.shape[axis], mode)
     return stored(_along(a, indices, axis), out)
 
@@ -187,7 +187,9 @@ def _constant(a: GPUArray, widths: Any, fills: Any) -> GPUArray:
     return result
 
 
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+def meshgrid(
+    *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> tuple[GPUArray, ...]:
     """Returns the coordinates of a grid, as :func:`numpy.meshgrid`."""
     if indexing not in ("xy", "ij"):
         raise ValueError(f"indexing is {indexing!r}; 'xy' or 'ij' is needed")
@@ -214,6 +216,106 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> GPUArray:
         return flip(flip(m, first), second)
     turned = swapaxes(flip(m, second) if k % 4 == 1 else m, first, second)
     return turned if k % 4 == 1 else flip(turned, second)
+
+
+def fftshift(x: Any, axes: Any = None) -> GPUArray:
+    """Returns the elements with the middle ones first, as :func:`numpy.fft.fftshift`."""
+    return _shifted(x, axes, 1)
+
+
+def ifftshift(x: Any, axes: Any = None) -> GPUArray:
+    """Returns the elements before :func:`fftshift`, as :func:`numpy.fft.ifftshift`."""
+    return _shifted(x, axes, -1)
+
+
+def _shifted(x: Any, axes: Any, sign: int) -> GPUArray:
+    x = on_device(x)
+    places = axes_of(axes, x.ndim)
+    if not places:
+        raise ValueError(f"axes is {axes} for an array of {x.ndim} axes; at least one is needed")
+    return shapes.roll(x, [sign * (x.shape[k] // 2) for k in places], places)
+
+
+def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> GPUArray:
+    """Returns overlapping parts, as :func:`numpy.lib.stride_tricks.sliding_window_view`.
+
+    >>> gpuarray.sliding_window_view(gpuarray.arange(4), 3).get()
+    array([[0, 1, 2],
+           [1, 2, 3]])
+    """
+    x, window = on_device(x), extents("window_shape", window_shape)
+    axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim, None, True)
+    if len(axes) != len(window):
+        raise ValueError(f"window_shape is {window}; {len(axes)} extents are needed")
+    kept = list(x.shape)
+    for k, extent in zip(axes, window):
+        kept[k] -= extent - 1
+        if kept[k] < 1:
+            raise ValueError(f"window_shape is {window}, larger than the shape {x.shape} of x")
+    return shapes.strided_view(x, (*kept, *window), (*x.strides, *(x.strides[k] for k in axes)))
+
+
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[GPUArray, ...]:
+    """Returns the places along axes of numbered elements, as :func:`numpy.unravel_index`."""
+    indices, shape = on_device(indices), extents("shape", shape)
+    _check_numbers("indices", indices, int(np.prod(shape, dtype=int)))
+    rest, places = indices.astype(np.int64), []
+    for extent in shape if order == "F" else shape[::-1]:
+        places.append(rest % extent)
+        rest = rest // extent
+    return tuple(places if order == "F" else places[::-1])
+
+
+def ravel_multi_index(
+    multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C"
+) -> GPUArray:
+    """Returns the numbers of elements from their places, as :func:`numpy.ravel_multi_index`."""
+    shape, places = extents("dims", dims), [on_device(it) for it in multi_index]
+    modes = [mode] * len(shape) if isinstance(mode, str) else list(mode)
+    if not len(shape) == len(places) == len(modes):
+        raise ValueError(f"{len(places)} indices and {len(modes)} modes for {len(shape)} axes")
+    number, axes = _core.full((), np.int64, 0), range(len(shape))
+    for k in axes if order == "C" else reversed(axes):
+        if modes[k] == "raise":
+            _check_numbers("multi_index", places[k], shape[k])
+        number = number * shape[k] + places_of("multi_index", places[k], shape[k], modes[k])
+    return number
+
+
+def _check_numbers(name: str, indices: GPUArray, n: int) -> None:
+    if indices.dtype.kind not in "iu":
+        raise TypeError(f"{name} has dtype {indices.dtype}; integers are needed")
+    wrong = [it for it in (indices.min, indices.max) if indices.size and not 0 <= int(it()) < n]
+    if wrong:
+        raise ValueError(f"{name} has the element {wrong[0]()}; allowed are 0 to {n - 1}")
+
+
+def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> GPUArray:
+    """Returns a function's results for vectors, one call each, as :func:`numpy.apply_along_axis`.
+
+    >>> a = gpuarray.arange(4).reshape(2, 2)
+    >>> gpuarray.apply_along_axis(lambda row: row.max(), 1, a).get()
+    array([1, 3])
+    """
+    arr = on_device(arr)
+    (axis,) = axes_of(axis, arr.ndim)
+    moved = moveaxis(arr, axis, -1)
+    places = list(np.ndindex(moved.shape[:-1]))
+    if not places:
+        raise ValueError(f"arr has shape {arr.shape}; there is no vector along axis {axis}")
+    found = [on_device(func1d(moved[place], *args, **kwargs)) for place in places]
+    made = stack(found).reshape((*moved.shape[:-1], *found[0].shape))
+    own = range(found[0].ndim)
+    return moveaxis(made, [k - len(own) for k in own], [axis + k for k in own])
+
+
+def apply_over_axes(func: Any, a: Any, axes: Any) -> GPUArray:
+    """Returns a function's result for one axis after another, as :func:`numpy.apply_over_axes`."""
+    a = on_device(a)
+    for axis in np.atleast_1d(axes).tolist():
+        found = func(a, axis)
+        a = found if found.ndim == a.ndim else shapes.expand_dims(found, axis)
+    return a
 
 
 def argwhere(a: Any) -> GPUArray:
@@ -353,6 +455,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> GPUArray
     ahead = (slice(None),) * axis
     old, new = np.flatnonzero(marked >= 0), np.flatnonzero(marked < 0)
     result[(*ahead, on_device(old))] = arr
+    if not new.size and not values.size:
+        return result
     order = -1 - marked[new]
     space = tuple(len(new) if k == axis else m for k, m in enumerate(arr.shape))
     spread = broadcast_to(values, space)

@@ -13,8 +13,9 @@ from ... import _core
 from ..._core import GPUArray
 from .. import reductions
 from ..axes import argmax, argmin, cumprod, cumsum, sort
-from ..moments import mean, var
-from ..reductions import stored
+from ..moments import degrees_of, var
+from ..moments import mean as mean_of
+from ..reductions import UNSET, fit_mask, mask_of, stored
 from ..shapes import broadcast_to, stack, vstack
 from .operands import axes_of, inexact, is_nan, last_axis, on_device, on_host, ufuncs, with_axes
 from .shaping import along
@@ -107,6 +108,8 @@ _CONTINUOUS = {
     "median_unbiased": (1 / 3, 1 / 3),
     "normal_unbiased": (3 / 8, 3 / 8),
 }
+# The methods whose results are elements.
+_ELEMENTS = ("lower", "higher", "nearest")
 _OF_LINEAR: dict[str, Any] = {
     "lower": np.floor,
     "higher": np.ceil,
@@ -134,10 +137,10 @@ def _between(low: GPUArray, high: GPUArray, part: Any) -> GPUArray:
     return low + difference * part if part < 0.5 else high - difference * (1 - part)
 
 
-def _prepared(a: Any, q: Any) -> tuple[GPUArray, np.ndarray[Any, Any]]:
+def _prepared(a: Any, q: Any, method: str) -> tuple[GPUArray, np.ndarray[Any, Any]]:
     """Returns the array in the dtype of the result, and the quantiles, checked."""
     a = on_device(a)
-    if not isinstance(q, int | float) and a.dtype.kind in "fV":
+    if not (isinstance(q, int | float) or method in _ELEMENTS) and a.dtype.kind in "fV":
         a = a.astype(np.result_type(a.dtype, np.float64))
     q = on_host(q)
     if q.dtype.kind not in "biuf":
@@ -158,7 +161,7 @@ def _of_percents(function: _F, doc: str) -> _F:
         percents = on_host(q)
         if percents.dtype.kind in "biuf" and not ((percents >= 0) & (percents <= 100)).all():
             raise ValueError(f"q is {percents}; numbers from 0 to 100 are needed")
-        q = q / 100 if isinstance(q, int | float) else np.true_divide(percents, 100)
+        q = q / 100 if isinstance(q, int | float) else np.asarray(percents / 100)
         return function(a, q, *args, **kwargs)
 
     of_percents.__name__ = of_percents.__qualname__ = function.__name__.replace("quan", "percen")
@@ -180,7 +183,7 @@ def quantile(
     >>> float(gpuarray.quantile(gpuarray.arange(5), 0.25).get())
     1.0
     """
-    return _quantile(*_prepared(a, q), axis, out, method, keepdims)
+    return _quantile(*_prepared(a, q, method), axis, out, method, keepdims)
 
 
 def _quantile(a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims: bool) -> GPUArray:
@@ -188,7 +191,7 @@ def _quantile(a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims: b
         raise TypeError(f"a has dtype {a.dtype}; quantiles are of real numbers")
     if a.dtype.kind not in "fV":
         is_whole = q.dtype.kind in "biu" and method == "linear"
-        exact = is_whole or method in ("lower", "higher", "nearest")
+        exact = is_whole or method in _ELEMENTS
         a = a if exact and a.dtype.kind != "b" else a.astype(np.float64)
     values, axes = last_axis(a, axis)
     n = values.shape[-1]
@@ -250,34 +253,52 @@ def median(
 # numpy's warnings of slices of nothing but NaN would wait for the device, and are left out.
 
 
-def _numbers(a: GPUArray) -> Any:
-    """Returns the mask of the elements that are not NaN; True if all are not."""
-    nan = is_nan(a)
-    return True if nan is None else ufuncs["logical_not"](nan)
+def _numbers(a: GPUArray, where: Any = UNSET) -> Any:
+    """Returns the mask of the elements that count and are not NaN; True if all are so."""
+    nan, mask = is_nan(a), mask_of(where)
+    if nan is None:
+        return True if mask is None else mask
+    numbers = ufuncs["logical_not"](nan)
+    return numbers if mask is None else numbers & mask
 
 
-def _extreme(reduce: Any, least: float, a: Any, axis: Any, out: Any, keepdims: bool) -> GPUArray:
+def _extreme(
+    reduce: Any, least: float, a: Any, axis: Any, out: Any, keepdims: bool, initial: Any, where: Any
+) -> GPUArray:
     a = on_device(a)
-    numbers = _numbers(a)
-    if numbers is True or a.size == 0:
-        return reduce(a, axis=axis, out=out, keepdims=keepdims)
+    numbers = _numbers(a, where)
+    given = {"axis": axis, "out": out, "keepdims": keepdims}
+    if numbers is True or a.size == 0 or (initial is UNSET and mask_of(where) is not None):
+        return reduce(a, **given, initial=initial, where=where)
+    if initial is not UNSET:
+        return reduce(a, **given, initial=initial, where=numbers)
     found = reduce(a, axis=axis, keepdims=keepdims, initial=least, where=numbers)
     is_any = numbers.any(axis=axis, keepdims=keepdims)
     return stored(_core.select(is_any, found, found.dtype.type(np.nan), False), out)
 
 
 def nanmax(
-    a: Any, axis: Any = None, out: GPUArray | None = None, keepdims: bool = False
+    a: Any,
+    axis: Any = None,
+    out: GPUArray | None = None,
+    keepdims: bool = False,
+    initial: Any = UNSET,
+    where: Any = UNSET,
 ) -> GPUArray:
     """Returns the largest elements that are not NaN, as :func:`numpy.nanmax`."""
-    return _extreme(reductions.max, -np.inf, a, axis, out, keepdims)
+    return _extreme(reductions.max, -np.inf, a, axis, out, keepdims, initial, where)
 
 
 def nanmin(
-    a: Any, axis: Any = None, out: GPUArray | None = None, keepdims: bool = False
+    a: Any,
+    axis: Any = None,
+    out: GPUArray | None = None,
+    keepdims: bool = False,
+    initial: Any = UNSET,
+    where: Any = UNSET,
 ) -> GPUArray:
     """Returns the smallest elements that are not NaN, as :func:`numpy.nanmin`."""
-    return _extreme(reductions.min, np.inf, a, axis, out, keepdims)
+    return _extreme(reductions.min, np.inf, a, axis, out, keepdims, initial, where)
 
 
 def _arg_extreme(
@@ -319,11 +340,17 @@ def nancumprod(
 
 
 def nanmean(
-    a: Any, axis: Any = None, dtype: Any = None, out: GPUArray | None = None, keepdims: bool = False
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: GPUArray | None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = UNSET,
 ) -> GPUArray:
     """Returns the means of the elements that are not NaN, as :func:`numpy.nanmean`."""
     a = on_device(a)
-    return mean(a, axis, dtype, out, keepdims, where=_numbers(a))
+    return mean_of(a, axis, dtype, out, keepdims, where=_numbers(a, where))
 
 
 def nanvar(
@@ -333,14 +360,18 @@ def nanvar(
     out: GPUArray | None = None,
     ddof: float = 0,
     keepdims: bool = False,
+    *,
+    where: Any = UNSET,
+    mean: Any = UNSET,
+    correction: Any = UNSET,
 ) -> GPUArray:
     """Returns the variances of the elements that are not NaN, as :func:`numpy.nanvar`."""
     a = on_device(a)
-    numbers = _numbers(a)
-    if numbers is True:
-        return var(a, axis, dtype, out, ddof, keepdims)
-    found = var(a, axis, dtype, None, ddof, keepdims, where=numbers)
-    is_free = numbers.sum(axis=axis, keepdims=keepdims) > ddof
+    numbers, ddof = _numbers(a, where), degrees_of(ddof, correction)
+    if is_nan(a) is None:
+        return var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
+    found = var(a, axis, dtype, None, ddof, keepdims, where=numbers, mean=mean)
+    is_free = fit_mask(numbers, a).sum(axis=axis, keepdims=keepdims) > ddof
     return stored(_core.select(is_free, found, found.dtype.type(np.nan), False), out)
 
 
@@ -351,9 +382,14 @@ def nanstd(
     out: GPUArray | None = None,
     ddof: float = 0,
     keepdims: bool = False,
+    *,
+    where: Any = UNSET,
+    mean: Any = UNSET,
+    correction: Any = UNSET,
 ) -> GPUArray:
     """Returns the standard deviations of the elements that are not NaN, as :func:`numpy.nanstd`."""
-    return stored(ufuncs["sqrt"](nanvar(a, axis, dtype, None, ddof, keepdims)), out)
+    given: dict[str, Any] = {"where": where, "mean": mean, "correction": correction}
+    return stored(ufuncs["sqrt"](nanvar(a, axis, dtype, None, ddof, keepdims, **given)), out)
 
 
 def nanquantile(
@@ -369,7 +405,9 @@ def nanquantile(
 
     The one method on the device is ``"linear"``.
     """
-    return _nanquantile(*_prepared(a, q), axis, out, method, keepdims)
+    if not (a := on_device(a)).size:
+        return nanmean(a, axis, None, out, keepdims)
+    return _nanquantile(*_prepared(a, q, method), axis, out, method, keepdims)
 
 
 nanpercentile = _of_percents(
