@@ -1,4 +1,5 @@
-"""Arrays and columns in Dask: importing this module registers their serialisers.
+"""Arrays and columns in Dask: importing this module registers their serialisers, and what
+``dask.array`` needs for reductions of chunks on the device.
 
 ``distributed`` then sends a :class:`~pygpu.gpuarray.GPUArray`, a
 :class:`~pygpu.arrow.DeviceColumn` and a :class:`~pygpu.arrow.DeviceRecordBatch` between workers as
@@ -25,12 +26,14 @@ from __future__ import annotations
 
 import builtins
 import json
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from . import _core
+from ._array.reductions import shape_of
 from ._core import GPUArray
 from ._errors import MemoryError
 from ._exchange.descriptor import dtype_of, loads_json, members, name_of, whole
@@ -42,6 +45,7 @@ from .ipc import OpenedColumn
 
 try:
     import dask.config
+    from dask.array.dispatch import numel_lookup
     from dask.sizeof import sizeof
     from dask.tokenize import normalize_token
     from distributed.protocol import dask_deserialize, dask_serialize
@@ -142,6 +146,14 @@ def _array_to_device(array: GPUArray) -> tuple[Header, list[GPUArray]]:
 def _array_from_device(header: Header, frames: list[Any]) -> GPUArray:
     array, shape = _arranged(header, _device_bytes(*frames))
     return _repeated(array, shape)
+
+
+def _counts(
+    array: GPUArray, axis: Any = None, keepdims: bool = False, dtype: Any = np.float64
+) -> GPUArray:
+    """Returns how many elements a reduction of an array joins in each of its results."""
+    shape = shape_of(array, {"axis": axis, "keepdims": keepdims})
+    return _core.full(shape, dtype, array.size // max(math.prod(shape), 1))
 
 
 # -- columns -------------------------------------------------------------------------------------
@@ -314,6 +326,7 @@ def _register() -> None:
     sizeof.register(OpenedColumn, lambda it: sum(_nbytes(part) for part in (it.data, it.mask)))
     for kind in _BY_HOST:
         normalize_token.register(kind, _token)
+    numel_lookup.register(GPUArray, _counts)
     preloaded = dask.config.get("distributed.worker.preload")
     if __name__ not in preloaded:
         dask.config.set({"distributed.worker.preload": [*preloaded, __name__]})

@@ -9,7 +9,7 @@ import random
 
 import numpy as np
 import pytest
-from device import ALONE, BACKEND
+from device import ALONE, BACKEND, IS_DOUBLE, TEST_ALL
 from hypothesis import given
 from pairs import check, pairs
 from processes import run_python
@@ -18,6 +18,8 @@ from pygpu import arrow, cuda, gpuarray, ipc
 
 pytest.importorskip("distributed", reason="distributed is not installed")
 
+import dask.array as dask_array
+from dask.array import from_array
 from dask.sizeof import sizeof
 from distributed.protocol import deserialize, dumps, loads, serialize, to_serialize
 
@@ -110,6 +112,75 @@ def test_collections_of_arrays():
     check(found["a"][1], np.arange(4))
     check(found["b"][0], np.zeros(2))
     assert found["b"][1] == 7
+
+
+REDUCTIONS = ["sum", "prod", "mean", "std", "var", "min", "max", "any", "all", "argmin", "argmax"]
+REDUCTIONS += ["median", "cumsum", "cumprod"]
+REDUCTIONS += [f"nan{name}" for name in REDUCTIONS if name not in ("any", "all", "median")]
+# A fake driver compiles each operation, which other tests also compare with numpy's there.
+EACH = 6 if IS_DOUBLE and not TEST_ALL else 1
+
+
+@pytest.mark.parametrize("name", [*REDUCTIONS, "nanmedian"][::EACH])
+def test_a_reduction_of_chunks_runs_on_the_device(name):
+    host = np.random.default_rng(0).random((6, 8))
+    if name.startswith("nan"):
+        host[1:4, 2:5:2] = np.nan
+    has_axis = name.endswith(("cumsum", "cumprod", "median"))
+    for axis in (0, 1, -1) if has_axis else (None, 0, 1, -1):
+        chunks = from_array(gpuarray.to_gpu(host), chunks=(3, 4), asarray=False)
+        found = getattr(dask_array, name)(chunks, axis=axis).compute(scheduler="synchronous")
+        assert isinstance(found, gpuarray.GPUArray), axis
+        expected = np.asarray(getattr(np, name)(host, axis=axis))
+        assert (found.shape, found.dtype) == (expected.shape, expected.dtype), axis
+        np.testing.assert_allclose(found.get(), expected, rtol=1e-12)
+
+
+CALLS = """
+x.map_blocks(lambda block: block * 2 + 1)
+da.stack([x, x], axis=1)
+da.concatenate([x, x], axis=1)
+da.block([[x, x], [x, x]])
+x.rechunk((2, 5))
+x.reshape(48)
+x[1:5, ::2]
+x[[0, 2, 5]]
+x[x > 0.5]
+da.where(x > 0.5, x, 0)
+x @ x.T
+da.tensordot(x, x, axes=((1,), (1,)))
+da.einsum("ij,kj->ik", x, x)
+da.cov(x)
+da.linalg.norm(x, axis=0)
+da.pad(x, 1, mode="mean")
+da.tril(x)
+da.roll(x, 2, axis=0)
+da.apply_along_axis(lambda row: row.sum(), 1, x)
+da.apply_over_axes(np.sum, x, [0])
+da.piecewise(x, [x < 0.5, x >= 0.5], [-1, 1])
+da.lib.stride_tricks.sliding_window_view(x, 3, axis=0)
+da.unravel_index((x * 9).astype(int).ravel(), (3, 3))[1]
+da.bincount((x * 9).astype(int).ravel(), minlength=10)
+da.histogram(x, bins=4, range=(0, 1))[0]
+da.quantile(x, 0.5, axis=0)
+da.coarsen(np.sum, x, {0: 3, 1: 2})
+x.map_overlap(lambda block: block + 1, depth=1, boundary="reflect")
+x.view("i8")
+da.std(x, axis=0, ddof=1)
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", CALLS[::EACH])
+def test_a_call_of_dask_array_agrees_with_numpys_chunks(text):
+    host = np.random.default_rng(0).random((6, 8))
+    made = (from_array(it, (3, 4), asarray=False) for it in (gpuarray.to_gpu(host), host))
+    found, expected = (
+        eval(text, {"da": dask_array, "np": np, "x": x}).compute(scheduler="synchronous")
+        for x in made
+    )
+    assert isinstance(found, gpuarray.GPUArray)
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_allclose(found.get(), expected, rtol=1e-12)
 
 
 COUNTED = """
