@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias, final
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -32,6 +32,7 @@ _Rows: TypeAlias = tuple[Any, int, tuple[int, int, int, int, int]]
 _ArrowArray: TypeAlias = tuple[Any, ...]
 # Format, name, metadata, flags, children, dictionary.
 _ArrowSchema: TypeAlias = tuple[Any, ...]
+_Host = TypeVar("_Host", bound=NDArray[Any])
 _Number: TypeAlias = bool | int | float | complex | np.generic
 _Operand: TypeAlias = GPUArray | _Number | list[Any] | tuple[Any, ...]
 
@@ -102,17 +103,28 @@ class GPUArray:
         self, ary: ArrayLike, async_: bool = False, stream: _Stream = None, **kwargs: Any
     ) -> None: ...
     def set_async(self, ary: ArrayLike, stream: _Stream = None) -> None: ...
+    @overload
     def get(
         self,
-        ary: NDArray[Any] | None = None,
+        ary: _Host,
+        pagelocked: bool = ...,
+        async_: bool = ...,
+        stream: _Stream = ...,
+        **kwargs: Any,
+    ) -> _Host: ...
+    @overload
+    def get(
+        self,
+        ary: None = None,
         pagelocked: bool = False,
         async_: bool = False,
         stream: _Stream = None,
         **kwargs: Any,
     ) -> NDArray[Any]: ...
-    def get_async(
-        self, stream: _Stream = None, ary: NDArray[Any] | None = None
-    ) -> NDArray[Any]: ...
+    @overload
+    def get_async(self, stream: _Stream = None, ary: None = None) -> NDArray[Any]: ...
+    @overload
+    def get_async(self, stream: _Stream = None, *, ary: _Host) -> _Host: ...
     def copy(self) -> GPUArray: ...
     def __copy__(self) -> GPUArray: ...
     def __deepcopy__(self, _memo: Any) -> GPUArray: ...
@@ -249,7 +261,8 @@ class GPUArray:
     def item(self, *args: Any) -> Any: ...
     def tolist(self) -> Any: ...
     def round(self, decimals: int = 0) -> GPUArray: ...
-    def __array__(self, dtype: Any = None, copy: Any = None) -> None: ...
+    # It raises TypeError. The type lets type checkers accept arrays in numpy's functions.
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]: ...
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any: ...
     def __array_ufunc__(self, ufunc: Any, method: Any, /, *inputs: Any, **kwargs: Any) -> Any: ...
     def __round__(self, ndigits: int | None = None) -> GPUArray: ...
@@ -484,6 +497,9 @@ class ElementwiseLauncher:
 class Function:
     name: str
     arg_format: str
+    @overload
+    def __call__(self, *args: Any, time_kernel: Literal[True], **kwargs: Any) -> float: ...
+    @overload
     def __call__(
         self,
         *args: Any,

@@ -1,9 +1,12 @@
-"""The programs in `tests/typing` run, and pass mypy's strict checks with the package's types."""
+"""The programs in `tests/typing` run, and pass strict checks with the package's types: mypy's, and
+pyright's if it is installed with node."""
 
 from __future__ import annotations
 
 import ast
-import importlib
+import importlib.util
+import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -28,22 +31,47 @@ def test_a_program_runs(program):
     run_python(program.read_text())
 
 
-@pytest.mark.skipif(choose_backend() != "host", reason="types are the same on every backend")
+# Lines with errors that checkers must find; otherwise a package without types would pass.
+WRONG = """\
+import PyGPU
+from pygpu import arrow, cuda
+count: str = arrow.Context().new_buffer(3).copy_from_host(b'')
+event: int = cuda.event()
+PyGPU.cudaEventRecorded()
+cuda.device_array((2, 3), order='X')
+"""
+of_host = pytest.mark.skipif(
+    choose_backend() != "host", reason="types are the same on every backend"
+)
+
+
+@of_host
 def test_programs_pass_strict_checks(tmp_path):
-    # Errors that mypy must find; otherwise a package without types would pass.
     wrong = tmp_path / "wrong.py"
-    wrong.write_text(
-        "import PyGPU\n"
-        "from pygpu import arrow, cuda\n"
-        "count: str = arrow.Context().new_buffer(3).copy_from_host(b'')\n"
-        "event: int = cuda.event()\n"
-        "PyGPU.cudaEventRecorded()\n"
-        "cuda.device_array((2, 3), order='X')\n"
-    )
+    wrong.write_text(WRONG)
     found = strict(wrong, *PROGRAMS, folder=tmp_path)
     lines = [line for line in found.splitlines() if "error:" in line]
     assert [line.split(":")[1] for line in lines] == ["3", "4", "5", "6"], found
     assert all(line.startswith("wrong.py:") for line in lines), found
+
+
+@of_host
+@pytest.mark.skipif(
+    importlib.util.find_spec("pyright") is None or shutil.which("node") is None,
+    reason="pyright is not installed, or node",
+)
+def test_programs_pass_pyrights_strict_checks(tmp_path):
+    (tmp_path / "wrong.py").write_text(WRONG)
+    for program in PROGRAMS:
+        shutil.copy(program, tmp_path)
+    (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
+    command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable]
+    done = subprocess.run(
+        [*command, "."], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    found = json.loads(done.stdout)["generalDiagnostics"]
+    places = {(Path(it["file"]).name, it["range"]["start"]["line"] + 1) for it in found}
+    assert places == {("wrong.py", number) for number in (3, 4, 5, 6)}, found
 
 
 def _seen(node, module):

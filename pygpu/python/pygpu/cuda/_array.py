@@ -249,7 +249,7 @@ class DeviceNDArrayBase(GPUArray):
         check_array_compatibility(core, source)
         copy_elements(core, source, stream)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:  # type: ignore[override]
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """Copies the elements to the host, as numpy's functions ask for them."""
         if copy is False:
             raise ValueError("`copy=False` is not supported: reaching the host takes a copy")

@@ -1,0 +1,70 @@
+"""A program with arrays and numpy's functions of them, in which the types of results matter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import assert_type
+
+from pygpu import autoinit, gpuarray
+from pygpu.gpuarray import GPUArray
+
+
+def host_copies(a: GPUArray) -> NDArray[np.float32]:
+    target = np.empty(a.shape, np.float32)
+    assert_type(a.get(), NDArray[Any])
+    copied: NDArray[np.float32] = a.get_async(ary=target)
+    assert copied is target
+    return a.get(target)
+
+
+def reductions(a: GPUArray) -> list[float]:
+    assert_type(a.sum(axis=0), GPUArray)
+    assert_type(a.mean(), GPUArray)
+    assert_type(gpuarray.max(a, axis=-1, keepdims=True), GPUArray)
+    assert_type(a.argmax(), GPUArray)
+    total: float = float(a.sum())
+    return [total, a.min().item(), *(float(row.max()) for row in a)]
+
+
+def shapes(a: GPUArray) -> tuple[int, ...]:
+    assert_type(a.reshape(2, -1), GPUArray)
+    assert_type(a.reshape((-1,), order="F"), GPUArray)
+    assert_type(a.T[:, 0], GPUArray)
+    assert_type(gpuarray.split(a, 2), list[GPUArray])
+    assert_type(gpuarray.nonzero(a), tuple[GPUArray, ...])
+    assert_type(divmod(a, 2), tuple[GPUArray, GPUArray])
+    assert_type(a == 1, GPUArray)
+    return (a[None] + a).shape
+
+
+def sets(a: GPUArray) -> None:
+    values, counts = gpuarray.unique(a, return_counts=True)
+    mean: GPUArray = gpuarray.average(a, axis=0)
+    assert (mean.size, values.shape) == (3, counts.shape)
+    assert_type(gpuarray.isin(a, [1, 2]), GPUArray)
+    assert_type(gpuarray.meshgrid(a[0], a[1]), tuple[GPUArray, ...])
+    assert_type(gpuarray.histogram(a, 3), tuple[GPUArray, GPUArray])
+
+
+def numpys(a: GPUArray) -> float:
+    # numpy's stubs return Any, or a type of their own, for arrays of other libraries.
+    total: Any = np.sum(a, axis=0)
+    scaled: Any = np.multiply(a, 2.0)
+    return float(total.sum()) + float(np.max(scaled))
+
+
+def main() -> None:
+    host = np.arange(6, dtype=np.float32).reshape(2, 3)
+    a = gpuarray.to_gpu(host)
+    assert (host_copies(a) == host).all()
+    assert reductions(a) == [15.0, 0.0, 2.0, 5.0]
+    assert shapes(a) == (1, 2, 3)
+    sets(a)
+    assert numpys(a) == 25.0
+    assert autoinit.device == a.device
+
+
+main()
