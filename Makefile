@@ -61,6 +61,8 @@ JOBS   := 2
 # Bytecode is written: tests start hundreds of interpreters, each of which would otherwise compile its packages
 # again.
 export PYTHONDONTWRITEBYTECODE :=
+# The suites that run side by side use all processors: a thread of numpy's BLAS would spin while it waits for one.
+export OPENBLAS_NUM_THREADS ?= 1
 # Builds the wheel as pip builds it from source.
 BUILD_WHEEL = PATH="$(abspath $(VENV))/bin:$$PATH" $(PIP) wheel --no-deps --no-build-isolation
 PYTEST  = $(PY) -m pytest -n $(JOBS)

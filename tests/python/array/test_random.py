@@ -11,7 +11,7 @@ import pytest
 from device import BACKEND, TEST_ALL
 from processes import run_python
 
-from pygpu import curandom, driver, gpuarray
+from pygpu import _core, curandom, driver, gpuarray
 from pygpu.compiler import SourceModule
 
 PSEUDO = [curandom.XORWOWRandomNumberGenerator, curandom.MRG32k3aRandomNumberGenerator]
@@ -22,6 +22,15 @@ QUASI = [
     curandom.ScrambledSobol64RandomNumberGenerator,
 ]
 REAL = [np.float32, np.float64]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def direction_vectors_are_computed_once():
+    """Every new quasi-random generator needs the same million words."""
+    compute = functools.cache(_core.random_direction_vectors)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_core, "random_direction_vectors", compute)
+        yield
 
 
 def seeds(count):

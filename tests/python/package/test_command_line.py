@@ -377,10 +377,14 @@ def test_a_module_may_empty_its_arguments(folder):
 
 
 @pytest.mark.parametrize("command", ["info", "cache list"])
-def test_a_reader_may_stop_early(command):
+def test_a_reader_may_stop_early(command, tmp_path):
     command = [sys.executable, "-m", "pygpu", *command.split()]
+    # The user's cache may have gigabytes, which the list reads.
+    environment = os.environ | {"PYGPU_CACHE_DIR": str(tmp_path)}
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(
+        command, stdout=writer, stderr=subprocess.PIPE, text=True, env=environment, check=False
+    )
     os.close(writer)
     assert "Traceback" not in done.stderr, done.stderr

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import pty
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy
@@ -28,10 +30,16 @@ NVRTC = {"PYGPU_NVRTC": str(CUDA / "libnvrtc.so.12")}
 pytestmark = pytest.mark.skipif(BACKEND != "host", reason="the doctor tries every backend anyway")
 
 
+@functools.cache
+def own_cache() -> tempfile.TemporaryDirectory[str]:
+    """A new default cache: the user's may have gigabytes, all of which the doctor reads."""
+    return tempfile.TemporaryDirectory(prefix="pygpu-doctor-")
+
+
 def clean(**variables: str) -> dict[str, str]:
-    """The environment without settings of pygpu, and with these."""
+    """The environment without settings of pygpu and with an own cache, and with these."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYGPU")}
-    return kept | variables
+    return kept | {"XDG_CACHE_HOME": own_cache().name} | variables
 
 
 def run(*words: str, python: str | Path = sys.executable, **variables: str):
