@@ -454,7 +454,8 @@ class Maker:
 
 def test_random_programs_compute_what_a_warp_does():
     rounds = int(os.environ.get("PYGPU_FUZZ_ROUNDS", 20 if TEST_ALL else 1))
+    programs = 30 if TEST_ALL or "PYGPU_FUZZ_ROUNDS" in os.environ else 12
     seed = 1000 * int(os.environ.get("PYGPU_FUZZ_SEED", 0))
     for number in range(seed, seed + rounds):
-        makers = [Maker(100 * number + it) for it in range(30)]
+        makers = [Maker(100 * number + it) for it in range(programs)]
         check({f"kernel_{it}": Program(maker.body(), KNOWN) for it, maker in enumerate(makers)})
