@@ -1,0 +1,1 @@
+../../cuda-c/build.rs
