@@ -43,7 +43,7 @@ fn operation(shape: &[usize], inputs: &mut [Array; 2], outputs: &mut [Array; 2])
 #[test]
 fn every_arrangement_in_pieces() {
     let shapes: [&[usize]; 8] =
-        [&[], &[0], &[1], &[40_000], &[2, 3, 3000], &[7000, 3], &[3, 0, 2], &[9, 5, 4, 30, 3]];
+        [&[], &[0], &[1], &[9000], &[2, 3, 700], &[1500, 3], &[3, 0, 2], &[5, 4, 30, 3]];
     for shape in shapes {
         for left in ORDERS {
             for right in ORDERS {

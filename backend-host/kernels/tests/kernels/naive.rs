@@ -5,7 +5,7 @@ use super::scalar::apply;
 use hal::function::{BinaryFunction, Function, Reduction, UnaryFunction};
 use hal::operation::{
     Description, Elementwise, Epilogue, Fused, Indexed, Input, Mapped, MatrixProduct, Operand,
-    Reduce, Scan, Term,
+    Reduce, Scan, Shape, Term,
 };
 use hal::{DType, Scalar};
 use std::collections::BTreeMap;
@@ -76,7 +76,7 @@ fn call(function: Function, compute: DType, arguments: &[Scalar], dtype: DType) 
 
 fn elementwise(operation: &Elementwise) -> BTreeMap<u64, Scalar> {
     let Elementwise { function, compute, shape, inputs, output } = operation;
-    let value = |index: &Vec<usize>| {
+    let value = |index: &Shape| {
         let arguments: Vec<Scalar> = inputs.iter().map(|one| input(one, index)).collect();
         (at(output, index), call(*function, *compute, &arguments, output.dtype))
     };
