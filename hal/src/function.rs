@@ -192,6 +192,20 @@ impl Function {
         }
     }
 
+    /// Returns numpy's name, or this library's for a function that numpy lacks.
+    pub fn name(self) -> &'static str {
+        let name = |it: &Properties| it.numpy.unwrap_or(it.name);
+        match self {
+            Function::Unary(function) => name(function.properties()),
+            Function::Binary(function) | Function::CompareMixed(function) => {
+                name(function.properties())
+            }
+            Function::Select => "where",
+            Function::SelectPositive => "if_positive",
+            Function::LinearCombination => "axpbyz",
+        }
+    }
+
     /// Returns the type of the function's value when it computes in `compute`.
     pub const fn result(self, compute: DType) -> DType {
         match self {

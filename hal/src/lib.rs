@@ -89,6 +89,7 @@ pub mod random {
     pub use random::sobol::DIMENSIONS;
     pub use random::{Generator, Jump, definitions, sobol};
 }
+pub mod recording;
 pub mod scalar;
 pub mod status;
 pub mod stream;

@@ -30,6 +30,7 @@ pub use texture::{SurfaceObject, TextureArray, TextureObject};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::process;
+use crate::recording;
 use crate::status::{AtomicStatus, Status};
 use crate::stream::Stream;
 use std::any::Any;
@@ -188,7 +189,8 @@ impl DeviceMemory {
         stream: &Arc<dyn Stream>,
         bytes: usize,
     ) -> Result<DeviceMemory> {
-        let address = if bytes == 0 { 0 } else { stream.allocate(bytes)? };
+        let allocate = || recording::allocated(device.id(), bytes, || stream.allocate(bytes));
+        let address = if bytes == 0 { 0 } else { allocate()? };
         Ok(Self::new(device, stream, address, bytes, Owner::Stream))
     }
 
@@ -204,8 +206,9 @@ impl DeviceMemory {
         stream: &Arc<dyn Stream>,
         bytes: usize,
     ) -> Result<Option<DeviceMemory>> {
-        let address = stream.allocate_zeroed(bytes)?;
-        Ok(address.map(|address| Self::new(device, stream, address, bytes, Owner::Stream)))
+        let Some(address) = stream.allocate_zeroed(bytes)? else { return Ok(None) };
+        recording::allocated(device.id(), bytes, || Ok(address))?;
+        Ok(Some(Self::new(device, stream, address, bytes, Owner::Stream)))
     }
 
     /// Allocates memory that every stream can use immediately, and that other processes can open if the device can
@@ -215,7 +218,8 @@ impl DeviceMemory {
     /// As for [`DeviceMemory::for_stream`].
     pub fn plain(device: &Arc<dyn Device>, bytes: usize) -> Result<DeviceMemory> {
         let stream = device.default_stream();
-        let address = if bytes == 0 { 0 } else { device.allocate(bytes)? };
+        let allocate = || recording::allocated(device.id(), bytes, || device.allocate(bytes));
+        let address = if bytes == 0 { 0 } else { allocate()? };
         Ok(Self::new(device, &stream, address, bytes, Owner::Device))
     }
 
@@ -538,14 +542,17 @@ impl DeviceMemory {
         if self.bytes == 0 {
             return Ok(());
         }
-        match self.owner {
+        if matches!(self.owner, Owner::External(_) | Owner::Whole(_)) {
+            return Ok(());
+        }
+        recording::freed(self.device.id(), (self.address, self.bytes), || match self.owner {
             // SAFETY: address and size belong to one allocation. `retire` succeeds only once, and returns the stream of
             // the last write, ordered after all other uses.
             Owner::Stream => unsafe { stream.free(self.address, self.bytes) },
             // SAFETY: as above; the device waits for the work that uses the memory.
             Owner::Device => unsafe { self.device.free(self.address, self.bytes) },
             Owner::External(_) | Owner::Whole(_) => Ok(()),
-        }
+        })
     }
 }
 

@@ -9,6 +9,7 @@ use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
 use crate::numpy_array;
 use crate::pool::PooledDeviceAllocation;
+use crate::profile::at_line;
 use gpuarray::memory::{Allocation, DeviceMemory, Pitched};
 use gpuarray::{DType, Error};
 use pyo3::basic::CompareOp;
@@ -286,6 +287,7 @@ pub(crate) fn buffer<'py>(
 /// 100
 #[pyfunction]
 pub(crate) fn mem_alloc(bytes: &Bound<'_, PyAny>) -> PyResult<DeviceAllocation> {
+    let _line = at_line(bytes.py());
     let bytes = positive("mem_alloc", "bytes", bytes)?;
     let memory = DeviceMemory::plain(&current_device()?.device, bytes).or_raise()?;
     note_allocation(memory.address());
@@ -296,8 +298,10 @@ pub(crate) fn mem_alloc(bytes: &Bound<'_, PyAny>) -> PyResult<DeviceAllocation> 
 /// Allocates `bytes` bytes for work on the default stream from now on.
 #[pyfunction]
 pub(crate) fn mem_alloc_ordered(
+    py: Python<'_>,
     #[pyo3(from_py_with = argument::bytes)] bytes: usize,
 ) -> PyResult<DeviceAllocation> {
+    let _line = at_line(py);
     let current = current_device()?;
     let memory = DeviceMemory::for_stream(&current.device, &current.stream, bytes).or_raise()?;
     Ok(DeviceAllocation::new(Arc::new(memory)))
@@ -340,6 +344,7 @@ pub(crate) fn mem_alloc_pitch(
     height: &Bound<'_, PyAny>,
     #[pyo3(from_py_with = argument::access_size)] access_size: usize,
 ) -> PyResult<(DeviceAllocation, usize)> {
+    let _line = at_line(width.py());
     let width = positive("mem_alloc_pitch", "width", width)?;
     let height = positive("mem_alloc_pitch", "height", height)?;
     let rows = Pitched::new(&current_device()?.device, width, height, access_size).or_raise()?;

@@ -45,6 +45,7 @@ use crate::checks::note_array;
 use crate::errors::OrRaise;
 use crate::owner::OwnerReference;
 use crate::pool::Ticket;
+use crate::profile::at_line;
 use crate::synchronize::interruptible;
 use gpuarray::{Array, DType};
 use hal::nonblocking::attempt;
@@ -292,6 +293,7 @@ pub(crate) fn run<T: Send>(
     elements: usize,
     work: impl Fn() -> gpuarray::Result<T> + Send,
 ) -> PyResult<T> {
+    let _line = at_line(py);
     if elements < RELEASE_FROM
         && !hal::backlog::exists()
         && let Some(result) = attempt(&work)

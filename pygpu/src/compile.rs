@@ -3,9 +3,11 @@
 use crate::current_device::current_device;
 use crate::entries::Entries;
 use crate::errors::{OrRaise, to_python};
+use crate::profile::at_line;
 use codegen::compile::CodeCache;
 use cuda_c::dialects::{self, Dialect};
 use gpuarray::{Error, Program};
+use hal::recording::{Kind, during};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
@@ -39,7 +41,9 @@ pub(crate) fn compile_program(
 ) -> PyResult<(Bound<'_, PyBytes>, String)> {
     let device = current_device()?.device;
     let program = Program::from(program);
-    let compiled = py.detach(|| program.compile(device.as_ref()));
+    let _line = at_line(py);
+    let compile = || program.compile(device.as_ref());
+    let compiled = py.detach(|| during(Kind::Compile, "compile", compile));
     if compiled.is_err() {
         // Ctrl-C in a terminal also interrupts the compiler.
         py.check_signals()?;

@@ -7,11 +7,13 @@ use crate::entries::Entries;
 use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
 use crate::numpy_array;
+use crate::profile::at_line;
 use crate::stream::stream_argument;
 use gpuarray::memory::{Access, AccessGuard, DeviceMemory, GraphObject, Use};
 use gpuarray::{Array, DType, Device, Direction, Error, Layout, Scalar, Stream, Transfer};
 use hal::HostRange;
 use hal::operation::Strides;
+use hal::recording::{self, Kind, Work};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -107,6 +109,7 @@ pub(crate) fn queue(
     let kept = kept(objects, transfer.wait);
     // References to Python objects are dropped with Python's lock held.
     let owner = kept.as_ref();
+    let _line = at_line(py);
     py.detach(|| {
         stream.wait_for_room();
         let _guard = AccessGuard::acquire_for_transfer(stream, &uses, &transfer)?;
@@ -114,7 +117,11 @@ pub(crate) fn queue(
         // SAFETY: allocations are large enough and ordered by the guard. As with every GPU library, the program
         // is responsible for raw addresses. The caller keeps host memory, and the backend copies pageable memory
         // before the call returns.
-        unsafe { stream.transfer(&transfer) }
+        recording::queued(
+            stream.as_ref(),
+            || Work::copy(&transfer),
+            || unsafe { stream.transfer(&transfer) },
+        )
     })
     .or_raise()
 }
@@ -156,12 +163,14 @@ pub(crate) fn gather_to_device(
     let stream = stream_argument(None, &current_device()?)?;
     let uses: Vec<_> = to.access(Access::Write).into_iter().collect();
     crate::synchronize::wait_before_copy(py, &stream, &uses)?;
+    let _line = at_line(py);
     py.detach(|| {
         stream.wait_for_room();
         let _guard = AccessGuard::acquire_waited(&stream, &uses)?;
+        let work = || Work::new(Kind::Copy, "host to device").bytes(bytes as u64);
         // SAFETY: the allocation is large enough and ordered by the guard; the package is responsible for the
         // ranges.
-        unsafe { stream.gather(to.address, &ranges) }
+        recording::queued(stream.as_ref(), work, || unsafe { stream.gather(to.address, &ranges) })
     })
     .or_raise()
 }
@@ -267,6 +276,7 @@ pub(crate) fn queue_between(
     mut ranges: impl Iterator<Item = (usize, usize, usize)> + Send,
     wait: bool,
 ) -> PyResult<()> {
+    let _line = at_line(py);
     let queued = py.detach(|| {
         let uses = [to.memory.access(Access::Write), from.memory.access(Access::Read)];
         let uses: Vec<_> = uses.into_iter().flatten().collect();
@@ -275,8 +285,9 @@ pub(crate) fn queue_between(
         ranges.try_for_each(|(start, source_start, bytes)| {
             let destination = to.memory.address + start as u64;
             let source = from.memory.address + source_start as u64;
+            let work = || Work::new(Kind::Copy, "between devices").bytes(bytes as u64);
             // SAFETY: as for `queue`; the ranges are inside the memory that was checked for both sides.
-            unsafe {
+            recording::queued(stream.as_ref(), work, || unsafe {
                 stream.transfer_peer(
                     destination,
                     to.device.as_ref(),
@@ -284,7 +295,7 @@ pub(crate) fn queue_between(
                     from.device.as_ref(),
                     bytes,
                 )
-            }
+            })
         })
     });
     queued.or_raise()?;
@@ -316,12 +327,16 @@ pub(crate) fn fill_memory(
     if bytes == 0 {
         return Ok(());
     }
+    let _line = at_line(py);
     py.detach(|| {
         let uses: Vec<_> = to.access(Access::Write).into_iter().collect();
         stream.wait_for_room();
         let _guard = AccessGuard::acquire(&stream, &uses)?;
+        let work = || Work::new(Kind::Fill, "fill").bytes(bytes as u64);
         // SAFETY: as for `queue`.
-        unsafe { stream.fill(to.address, value, width, count) }
+        recording::queued(stream.as_ref(), work, || unsafe {
+            stream.fill(to.address, value, width, count)
+        })
     })
     .or_raise()
 }
@@ -365,6 +380,7 @@ pub(crate) fn fill_rows(
         _ => (DType::UInt32, Scalar::new(value)),
     };
     let strides = Strides::from_slice(&[pitch as isize, element as isize]);
+    let _line = at_line(py);
     py.detach(|| {
         let (memory, offset) = match to.memory {
             Some(memory) => {

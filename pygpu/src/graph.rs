@@ -2,9 +2,11 @@
 
 use crate::current_device::current_device;
 use crate::errors::OrRaise;
+use crate::profile::at_line;
 use crate::stream::{PyStream, stream_argument};
 use crate::synchronize::interruptible;
 use gpuarray::Graph;
+use hal::recording::{self, Kind, Work};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -71,8 +73,11 @@ impl PyGraph {
     fn launch(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let graph = self.graph()?;
         let stream = stream_argument(stream, &current_device()?)?;
+        let _line = at_line(py);
+        let work = || Work::new(Kind::Graph, "graph");
         // SAFETY: the program is responsible for the memory, as the class documents.
-        py.detach(|| interruptible(|| unsafe { graph.launch(&stream) })).or_raise()
+        let launch = || interruptible(|| unsafe { graph.launch(&stream) });
+        py.detach(|| recording::queued(stream.as_ref(), work, launch)).or_raise()
     }
 
     /// The number of recorded nodes.

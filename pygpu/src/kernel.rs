@@ -20,6 +20,7 @@ use crate::current_device::CurrentDevice;
 use crate::deferred_drop::DeferredDrop;
 use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
+use crate::profile::at_line;
 use crate::stream::stream_argument;
 use crate::synchronize;
 use crate::texture::Bindings;
@@ -157,6 +158,7 @@ impl Function {
         stream: &Arc<dyn Stream>,
         cooperative: bool,
     ) -> gpuarray::Result<()> {
+        let _line = at_line(py);
         let queue = || {
             self.bindings.prepare_launch(stream)?;
             // SAFETY: as with every GPU library, the program is responsible for its kernel's behaviour; the number and

@@ -28,6 +28,7 @@ mod owner;
 mod pinned;
 mod pitched_copies;
 mod pool;
+mod profile;
 mod random;
 mod status;
 mod stream;
@@ -80,6 +81,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         pool::PageLockedMemoryPool,
         pool::PooledDeviceAllocation,
         pool::PooledHostAllocation,
+        profile::Profile,
         graph::PyCapture,
         graph::PyGraph,
         stream::PyStream,
@@ -153,6 +155,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         pinned::pagelocked_empty,
         pinned::register_host_memory,
         pool::bitlog2,
+        profile::recorded_memory,
         pitched_copies::copy_rows,
         pitched_copies::copy_rows_between_devices,
         random::random_direction_vectors,

@@ -8,6 +8,7 @@ use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
 use crate::numpy_array::{self, HostArray};
+use crate::profile::at_line;
 use crate::stream::stream_argument;
 use crate::weak_array::WeakArray;
 use gpuarray::memory::Managed;
@@ -178,6 +179,7 @@ pub(crate) fn managed_empty<'py>(
     let layout = Layout::contiguous(&shape, itemsize, parse_order(order)?).or_raise()?;
     let device = current_device()?.device;
     let bytes = layout.nbytes().max(1);
+    let _line = at_line(py);
     let memory = deferred_drop::retry(py, || Managed::new(&device, bytes))?.or_raise()?;
     let data = memory.pointer().cast::<std::ffi::c_void>();
     let allocation = DeviceAllocation::of(memory.into_allocation());

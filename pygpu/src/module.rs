@@ -8,11 +8,13 @@ use crate::integer::argument;
 use crate::kernel::{Declared, Function};
 use crate::numpy_array;
 use crate::owner::Filled;
+use crate::profile::at_line;
 use crate::texture::{Bindings, PyTextureObject};
 use gpuarray::signature::{self, Signatures};
 use gpuarray::{Error, Kernel, LinkInput, LinkKind, LoadOptions, Module, ModuleSource};
 use hal::module::read_regular;
 use hal::poison::Unpoisoned as _;
+use hal::recording::{Kind, during};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
@@ -267,8 +269,10 @@ fn load(
     options: &LoadOptions,
 ) -> PyResult<gpuarray::Result<PyModuleObject>> {
     let home = current_device()?;
+    let _line = at_line(py);
     // SAFETY: a Python program that loads code trusts it, as it trusts a library.
-    let module = py.detach(|| unsafe { home.device.load_module(source, options) });
+    let load = || unsafe { home.device.load_module(source, options) };
+    let module = py.detach(|| during(Kind::Compile, "load", load));
     Ok(module.map(|module| {
         let module = DeferredDrop::new(&home.device, module);
         PyModuleObject::new(module, home)

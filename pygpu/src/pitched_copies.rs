@@ -4,11 +4,13 @@ use crate::copies::{DeviceAddress, PeerSide, kept, queue, queue_between};
 use crate::current_device::current_device;
 use crate::errors::{OrRaise, to_python};
 use crate::numpy_array;
+use crate::profile::at_line;
 use crate::stream::stream_argument;
 use crate::texture::PyTextureArray;
 use gpuarray::memory::{Access, AccessGuard, Use};
 use gpuarray::texture::{ArrayCopy, CopySide};
 use gpuarray::{Direction, Error, Stream, Transfer};
+use hal::recording::{self, Kind, Work};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -184,12 +186,15 @@ fn copy_array<'py>(
     }
     let kept = kept([&dest.0, &src.0], wait);
     let owner = kept.as_ref();
+    let _line = at_line(py);
     py.detach(|| {
         stream.wait_for_room();
         let _guard = AccessGuard::acquire(stream, &uses)?;
         owner.map_or(Ok(()), |owner| stream.keep_object(owner))?;
+        let work =
+            || Work::new(Kind::Copy, "rows").bytes((copy.width * copy.height * copy.depth) as u64);
         // SAFETY: the sides were checked against their memory; the arrays come from the arguments.
-        unsafe { stream.copy_array(&copy) }
+        recording::queued(stream.as_ref(), work, || unsafe { stream.copy_array(&copy) })
     })
     .or_raise()
 }

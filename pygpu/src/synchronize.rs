@@ -1,10 +1,12 @@
 //! Synchronization that releases Python's lock and can be interrupted by Ctrl-C.
 
 use crate::errors::{OrRaise, raised_in_python};
+use crate::profile::at_line;
 use crate::stream_registry::live_streams;
 use gpuarray::memory::{AccessGuard, Use};
 use gpuarray::{Device, Event, Result, Stream};
 use hal::interruption;
+use hal::recording::{Kind, timed};
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -165,6 +167,8 @@ fn wait(py: Python<'_>, waited: &dyn Pollable) -> PyResult<Result<()>> {
 
 /// Waits until all work queued on a stream so far has finished, and returns its failure.
 pub(crate) fn synchronize_stream(py: Python<'_>, stream: &dyn Stream) -> PyResult<Result<()>> {
+    let _line = at_line(py);
+    let _wait = timed(Kind::Wait, "stream");
     if stream.is_capturing().unwrap_or(false) {
         // Captured work does not run, so a query never becomes true. The driver refuses the call.
         return Ok(py.detach(|| stream.synchronize()));
@@ -174,6 +178,8 @@ pub(crate) fn synchronize_stream(py: Python<'_>, stream: &dyn Stream) -> PyResul
 
 /// Waits until the work before an event has finished, and returns its failure.
 pub(crate) fn synchronize_event(py: Python<'_>, event: &dyn Event) -> PyResult<Result<()>> {
+    let _line = at_line(py);
+    let _wait = timed(Kind::Wait, "event");
     Ok(wait(py, &event)?.and_then(|()| event.synchronize()))
 }
 
@@ -185,6 +191,7 @@ pub(crate) fn wait_before_copy(
     uses: &[Use<'_>],
 ) -> PyResult<()> {
     let is_own = uses.iter().all(|(memory, _)| memory.is_used_only_on(stream.as_ref()));
+    let _line = at_line(py);
     // A capturing stream can be neither queried nor synchronized with, and refuses the copy.
     if stream.is_capturing().or_raise()? || (is_own && stream.has_run().or_raise()?) {
         return Ok(());
@@ -194,12 +201,15 @@ pub(crate) fn wait_before_copy(
         AccessGuard::acquire(stream, uses).map(drop)
     })
     .or_raise()?;
+    let _wait = timed(Kind::Wait, "stream");
     wait(py, &stream.as_ref())?.or_raise()
 }
 
 /// Waits for all work of a device. Ctrl-C cannot interrupt the wait for streams of other libraries
 /// that this library has never seen.
 pub(crate) fn synchronize_device(py: Python<'_>, device: &Arc<dyn Device>) -> PyResult<()> {
+    let _line = at_line(py);
+    let _wait = timed(Kind::Wait, "device");
     let mut streams = live_streams(device.as_ref());
     streams.push(device.default_stream());
     // A capturing stream cannot be queried; the device's own call reports it.

@@ -10,6 +10,7 @@ use hal::error::{Error, Result};
 use hal::function::{Function, UnaryFunction};
 use hal::memory::{Access, AccessGuard, DeviceMemory, same_device};
 use hal::operation::{Operation, Sequence, Strides, shape_text};
+use hal::recording::{self, Work};
 use hal::scalar::Scalar;
 use hal::stream::Stream;
 use std::sync::{Arc, OnceLock};
@@ -224,7 +225,11 @@ impl Array {
             array.stream().wait_for_room();
             let _guard = AccessGuard::acquire(stream, &[(&array.memory, Access::Write)])?;
             // SAFETY: the output is a new array of `length` elements, whose use is ordered.
-            unsafe { array.stream().execute(&operation)? };
+            recording::queued(
+                array.stream().as_ref(),
+                || Work::operation(&operation),
+                || unsafe { array.stream().execute(&operation) },
+            )?;
         }
         Ok(array)
     }

@@ -11,6 +11,7 @@ use hal::function::{BinaryFunction, Function, UnaryFunction};
 use hal::iteration::simplify;
 use hal::memory::{Access, AccessGuard, Use};
 use hal::operation::{Description, Elementwise, Input, Operand, Operation, Shape, Strides};
+use hal::recording::{self, Work};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -387,7 +388,11 @@ impl Array {
         // SAFETY: layouts are inside their memory, shapes agree after broadcasting, the output does not repeat
         // elements and overlaps an input only as the same view, and the guard has ordered this work after all
         // conflicting work.
-        unsafe { self.stream().execute(operation) }
+        recording::queued(
+            self.stream().as_ref(),
+            || Work::operation(operation),
+            || unsafe { self.stream().execute(operation) },
+        )
     }
 }
 

@@ -8,6 +8,7 @@ use hal::error::{Error, Result};
 use hal::function::{BinaryFunction, Reduction};
 use hal::memory::{Access, AccessGuard, wait_before_copy};
 use hal::operation::{Gather, Input, Nonzero, Operation, Scatter, Shape, Strides};
+use hal::recording::{self, Work};
 use hal::scalar::Scalar;
 use smallvec::SmallVec;
 
@@ -106,7 +107,11 @@ impl Array {
             let _guard = AccessGuard::acquire(self.stream(), &uses)?;
             // SAFETY: layouts are inside their memory and do not overlap, shapes agree, the operation checks the
             // indices, and the guard orders the work.
-            unsafe { self.stream().execute(&operation) }
+            recording::queued(
+                self.stream().as_ref(),
+                || Work::operation(&operation),
+                || unsafe { self.stream().execute(&operation) },
+            )
         })
     }
 

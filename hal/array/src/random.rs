@@ -6,6 +6,7 @@ use hal::error::{Error, Result};
 use hal::memory::{Access, AccessGuard, Use};
 use hal::operation::{Operation, Random, RandomSource, Strides};
 use hal::random::{Distribution, Generator};
+use hal::recording::{self, Work};
 use smallvec::SmallVec;
 
 impl Array {
@@ -91,6 +92,10 @@ impl Array {
         let _guard = AccessGuard::acquire(self.stream(), &uses)?;
         // SAFETY: the output is contiguous, the number of states is the generator's, both are inside
         // their memory and are disjoint, and the guard has ordered this work.
-        unsafe { self.stream().execute(&operation) }
+        recording::queued(
+            self.stream().as_ref(),
+            || Work::operation(&operation),
+            || unsafe { self.stream().execute(&operation) },
+        )
     }
 }

@@ -9,6 +9,7 @@ use hal::function::{BinaryFunction, Reduction};
 use hal::iteration::{Moves, simplify};
 use hal::memory::{Access, AccessGuard, Use};
 use hal::operation::{Description, Epilogue, Indexed, Mapped, Operation, Reduce, Shape, Strides};
+use hal::recording::{self, Work};
 use smallvec::{SmallVec, smallvec};
 
 /// The values that a reduction combines, made from the array's elements and possibly another array.
@@ -343,7 +344,11 @@ impl Array {
         let _guard = AccessGuard::acquire(self.stream(), &uses)?;
         // SAFETY: the callers in this module build operations from layouts that are inside their memory, with
         // outputs that do not overlap the inputs; the guard orders the work.
-        unsafe { self.stream().execute(operation) }
+        recording::queued(
+            self.stream().as_ref(),
+            || Work::operation(operation),
+            || unsafe { self.stream().execute(operation) },
+        )
     }
 }
 

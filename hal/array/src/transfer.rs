@@ -4,6 +4,7 @@ use super::Array;
 use crate::layout::shape_text;
 use hal::error::{Error, Result};
 use hal::memory::{Access, AccessGuard, GraphObject};
+use hal::recording::{self, Work};
 use hal::stream::{Direction, Transfer};
 
 impl Array {
@@ -105,6 +106,11 @@ impl Array {
         owner.map_or(Ok(()), |owner| self.stream().keep_object(owner))?;
         // SAFETY: the array's bytes are one block inside its memory, the guard orders the work, and
         // the caller guarantees the validity of the host's bytes.
-        unsafe { self.stream().transfer(&transfer) }
+        let stream = self.stream().as_ref();
+        recording::queued(
+            stream,
+            || Work::copy(&transfer),
+            || unsafe { stream.transfer(&transfer) },
+        )
     }
 }

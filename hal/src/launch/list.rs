@@ -5,6 +5,7 @@ use super::{Form, Place};
 use crate::error::{Error, Result};
 use crate::memory::{Access, AccessGuard, DeviceMemory, Use};
 use crate::module::{Kernel, LaunchConfig, Parameter};
+use crate::recording::{self, Work};
 use crate::scalar::Scalar;
 use crate::stream::Stream;
 use smallvec::SmallVec;
@@ -237,15 +238,26 @@ impl<'a> ArgumentList<'a> {
                 None => AccessGuard::acquire(stream, &self.uses)?,
                 Some(kept) => AccessGuard::acquire(stream, &self.all_uses(kept))?,
             };
+            let stream = stream.as_ref();
+            let work = || Work::kernel(kernel.name(), config, self.memory_bytes());
             // SAFETY: the caller's promise; the driver reads the values before the call returns.
-            unsafe {
+            recording::queued(stream, work, || unsafe {
                 match cooperative {
-                    false => kernel.launch_raw(stream.as_ref(), config, &pointers),
-                    true => kernel.launch_cooperative(stream.as_ref(), config, &pointers),
-                }?;
-            }
+                    false => kernel.launch_raw(stream, config, &pointers),
+                    true => kernel.launch_cooperative(stream, config, &pointers),
+                }
+            })?;
         }
         kernel.finish_launch(stream.as_ref())
+    }
+
+    /// Returns the bytes of all memory that was added, each once.
+    fn memory_bytes(&self) -> u64 {
+        let kept = self.kept.iter().flat_map(|kept| kept.0.iter().map(|it| &it.0));
+        let mut all: Vec<_> = self.uses.iter().map(|it| it.0).chain(kept).collect();
+        all.sort_by_key(|memory| memory.address());
+        all.dedup_by_key(|memory| memory.address());
+        all.iter().map(|memory| memory.bytes() as u64).sum()
     }
 
     /// Returns the address of each argument.

@@ -28,6 +28,7 @@ use crate::error::Result;
 use crate::interruption;
 use crate::locks::{NoCaptureBegins, RankedGuard};
 use crate::nonblocking;
+use crate::recording::{self, Kind};
 use crate::stream::{Direction, Stream, Transfer};
 use crate::submission::{self, SubmissionGuard};
 use smallvec::SmallVec;
@@ -52,7 +53,10 @@ fn is_drained(stream: &dyn Stream) -> Result<bool> {
 /// # Errors
 /// A failure of the stream's work.
 pub fn wait_before_copy(stream: &dyn Stream) -> Result<()> {
-    if stream.is_capturing()? { Ok(()) } else { stream.synchronize() }
+    if stream.is_capturing()? {
+        return Ok(());
+    }
+    recording::during(Kind::Wait, "stream", || stream.synchronize())
 }
 
 /// An allocation, and how an operation uses it.
@@ -376,7 +380,9 @@ impl<'a> AccessGuard<'a> {
             };
             drop((queueing, locked));
             // The call reports a failure of the operation's own stream.
-            if first.id() == stream.id() { first.synchronize()? } else { first.drain()? }
+            let is_own = first.id() == stream.id();
+            let wait = || if is_own { first.synchronize() } else { first.drain() };
+            recording::during(Kind::Wait, "stream", wait)?;
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::device::{Device, IpcHandle};
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::Access;
 use crate::process;
+use crate::recording;
 use crate::stream::{PrefetchTarget, Stream};
 use std::any::Any;
 use std::fmt;
@@ -64,11 +65,14 @@ impl Range {
             return Ok(());
         }
         match self.origin {
-            // SAFETY: address and size belong to one allocation, which is freed only once; the device waits for
-            // the work that uses it.
-            Origin::Plain | Origin::Managed => unsafe {
-                self.device.free(self.address, self.bytes)
-            },
+            Origin::Plain | Origin::Managed => {
+                let freed = (self.address, self.bytes);
+                // SAFETY: address and size belong to one allocation, which is freed only once; the device waits for
+                // the work that uses it.
+                recording::freed(self.device.id(), freed, || unsafe {
+                    self.device.free(self.address, self.bytes)
+                })
+            }
             Origin::Imported => {
                 let waited = drain_for_end(self.device.as_ref())
                     .inspect_err(|_| self.open.store(true, Ordering::Release))?;
@@ -231,6 +235,7 @@ impl Pitched {
         }
         let (address, pitch) = device.allocate_pitched(width, height, element)?;
         let bytes = pitch.saturating_mul(height);
+        recording::allocated(device.id(), bytes, || Ok(address))?;
         Ok(Pitched { allocation: Allocation::adopt(device, address, bytes, Origin::Plain), pitch })
     }
 
@@ -287,7 +292,8 @@ impl Managed {
     /// `OutOfMemory`.
     pub fn new(device: &Arc<dyn Device>, bytes: usize) -> Result<Managed> {
         positive("allocate_managed", "bytes", bytes)?;
-        let address = device.allocate_managed(bytes)?;
+        let allocate = || device.allocate_managed(bytes);
+        let address = recording::allocated(device.id(), bytes, allocate)?;
         Ok(Managed { allocation: Allocation::adopt(device, address, bytes, Origin::Managed) })
     }
 

@@ -10,6 +10,7 @@ use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::owner::OwnerObject;
 use crate::pinned::hold_of;
+use crate::profile::at_line;
 use gpuarray::layout::{checked_size, shape_text};
 use gpuarray::memory::DeviceMemory;
 use gpuarray::{Array, DType, Error, Layout};
@@ -136,6 +137,7 @@ fn new_array(
     layout: Layout,
     element: DType,
 ) -> PyResult<Result<Array, Py<PyAny>>> {
+    let _line = at_line(py);
     let current = current_device()?;
     let (device, stream) = (&current.device, &current.stream);
     let Some(allocator) = result_allocator.allocator.as_ref().filter(|_| layout.size() > 0) else {

@@ -13,6 +13,7 @@ use crate::current_device::{CurrentDevice, current_device};
 use crate::dtypes;
 use crate::errors::OrRaise;
 use crate::integer::argument;
+use crate::profile::at_line;
 use gpuarray::function::UnaryFunction;
 use gpuarray::{Argument, Array, DType, Layout, Number, Scalar};
 use numpy::PyArrayDescr;
@@ -310,6 +311,7 @@ fn new_array<'py>(
     result_allocator: &ResultAllocator,
     order: Option<&str>,
 ) -> PyResult<(Array, Bound<'py, PyArrayDescr>)> {
+    let _line = at_line(shape.py());
     let (descr, element) = dtypes::parse(dtype)?;
     let layout = layout_of(shape, element, order)?;
     let CurrentDevice { device, stream } = current_device()?;

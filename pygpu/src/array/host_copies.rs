@@ -3,6 +3,7 @@
 use crate::copies::kept;
 use crate::errors::OrRaise;
 use crate::numpy_array::{self, HostArray};
+use crate::profile::at_line;
 use crate::synchronize;
 use gpuarray::Array;
 use gpuarray::memory::Access;
@@ -28,6 +29,7 @@ fn copy(
     (access, wait): (Access, bool),
     copy: impl FnOnce(*mut u8) -> gpuarray::Result<()> + Send,
 ) -> PyResult<()> {
+    let _line = at_line(py);
     let (memory, stream, layout) = (array.memory(), array.stream(), array.layout());
     let is_short = layout.nbytes() < RELEASE_FROM_BYTES
         && memory.is_used_only_on(stream.as_ref())

@@ -8,6 +8,7 @@ use super::{GPUArray, run, wrap_view};
 use crate::dtypes;
 use crate::errors::OrRaise;
 use crate::numpy_array::{self, HostArray};
+use crate::profile::at_line;
 use gpuarray::{Argument, Array, DType, Error, Kind, Number, Scalar};
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
@@ -84,6 +85,7 @@ fn fitting(scalar: Scalar, dtype: DType) -> gpuarray::Result<Scalar> {
 /// device.
 fn store_broadcast(target: &Array, given: &HostArray<'_>) -> PyResult<()> {
     let py = given.py();
+    let _line = at_line(py);
     let (_, dtype) = numpy_array::dtype_of(given)?;
     target.layout().broadcast_to(target.shape()).or_raise()?;
     let layout = numpy_array::dense_like(given, dtype.size())?;

@@ -6,6 +6,7 @@ use crate::allocator::ResultAllocator;
 use crate::current_device::{CurrentDevice, current_device};
 use crate::errors::OrRaise;
 use crate::numpy_array::{self, HostArray};
+use crate::profile::at_line;
 use crate::stream::stream_argument;
 use gpuarray::{Array, DType};
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArrayMethods};
@@ -34,6 +35,7 @@ pub(crate) fn to_gpu<'py>(
     stream: Option<&Bound<'py, PyAny>>,
     wait: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let _line = at_line(py);
     let from = Source::new(ary)?;
     let (descr, dtype, layout) = match &from {
         Source::Host(array) => {

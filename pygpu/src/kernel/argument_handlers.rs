@@ -137,7 +137,7 @@ impl ArgumentHandler {
         let array = this.array(py)?.into_bound(py);
         let bytes = nbytes(&array)?;
         host_memory_size("ary", &array, slf.is_instance_of::<Out>())?;
-        let memory = Bound::new(py, mem_alloc_ordered(bytes)?)?.into_any();
+        let memory = Bound::new(py, mem_alloc_ordered(py, bytes)?)?.into_any();
         this.set_dev_alloc(Some(memory.clone().unbind()));
         Ok(memory)
     }

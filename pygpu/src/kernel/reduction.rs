@@ -9,6 +9,7 @@ use crate::current_device::{CurrentDevice, current_device, runs_kernels_on_host}
 use crate::dtypes;
 use crate::entries::Entries;
 use crate::errors::OrRaise;
+use crate::profile::at_line;
 use crate::stream::stream_argument;
 use gpuarray::launch::ArgumentList;
 use gpuarray::memory::Access;
@@ -147,6 +148,7 @@ impl ReductionLauncher {
             Some(allocator) => ResultAllocator::from_argument(Some(allocator))?,
             None => source_of_first(args, py)?,
         };
+        let _line = at_line(py);
         // The arguments are checked before anything is compiled or allocated.
         signature.pack(args, &arrays, &arrangement.addresses, &mut ArgumentList::new())?;
         let variant = Variant::new(&home, &arrangement, false, false);

@@ -7,6 +7,7 @@ use crate::current_device::current_device;
 use crate::deferred_drop::drop_unlocked;
 use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
+use crate::profile::at_line;
 use gpuarray::Error;
 use gpuarray::memory::DeviceMemory;
 use hal::memory::pool::{DevicePool, PoolCounts};
@@ -243,6 +244,7 @@ impl DeviceMemoryPool {
         #[pyo3(from_py_with = crate::integer::argument::size)] size: usize,
     ) -> PyResult<PooledDeviceAllocation> {
         let device = current_device()?.device;
+        let _line = at_line(py);
         let memory = match self.pool.find(&device, size).or_raise()? {
             Some(memory) => memory,
             None => py.detach(|| self.pool.make(&device, size)).or_raise()?,

@@ -11,6 +11,7 @@ use hal::dtype::{DType, Element};
 use hal::error::{Error, ErrorKind, Result};
 use hal::event::{Event, EventOptions};
 use hal::memory::{PinnedMemory, is_left, wait_before_copy};
+use hal::recording::{self, Kind};
 use hal::status::Status;
 use std::fmt;
 use std::marker::PhantomData;
@@ -315,7 +316,7 @@ impl<T: Element> PendingCopy<T> {
 
     fn drain(&self) -> Result<()> {
         match self.is_marked {
-            true => self.event.synchronize()?,
+            true => recording::during(Kind::Wait, "event", || self.event.synchronize())?,
             // Recording the event or the copy failed: a part may be queued.
             false => self.array.stream().synchronize()?,
         }

@@ -1,0 +1,282 @@
+//! Profiles: what a program's lines cost in time and memory.
+
+use crate::current_device;
+use crate::errors::OrRaise;
+use crate::integer::argument;
+use hal::DeviceId;
+use hal::poison::Unpoisoned as _;
+use hal::process::ProcessMutex;
+use hal::recording::{self, AtLine, Recording, Session, Sort, copy_rate};
+use hal::submission::some_may_capture;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use std::collections::HashMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+/// Names the running line of the program as the cause of the calls that follow, until the value is dropped. While
+/// nothing is recorded, this costs one load. The caller holds no locks.
+#[inline]
+pub(crate) fn at_line(py: Python<'_>) -> Option<AtLine> {
+    (recording::is_on() && !AtLine::is_known()).then(|| AtLine::new(line(py)))
+}
+
+/// The numbers of lines by code object and line; `None` for this package's own lines. The code objects are kept.
+static LINES: ProcessMutex<HashMap<(usize, i32), Option<u32>>> = ProcessMutex::new(HashMap::new);
+
+/// Returns the number of the innermost line that is not in this package; 0 if there is none.
+#[cold]
+fn line(py: Python<'_>) -> u32 {
+    // SAFETY: the thread holds Python's lock; a frame that runs is alive.
+    let innermost = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyEval_GetFrame().cast()) };
+    let mut next = innermost;
+    while let Some(frame) = next.take() {
+        let pointer: *mut ffi::PyFrameObject = frame.as_ptr().cast();
+        // SAFETY: the object is a frame, and the code is a new reference.
+        let (code, number) = unsafe {
+            let code = Bound::from_owned_ptr(py, ffi::PyFrame_GetCode(pointer).cast());
+            (code, ffi::PyFrame_GetLineNumber(pointer))
+        };
+        let key = (code.as_ptr() as usize, number);
+        let known = LINES.lock().get(&key).copied();
+        let found = known.unwrap_or_else(|| {
+            let found = named(&code, number).unwrap_or(None);
+            if LINES.lock().insert(key, found).is_none() {
+                std::mem::forget(code);
+            }
+            found
+        });
+        if let Some(found) = found {
+            return found;
+        }
+        next = frame.getattr("f_back").ok().filter(|back| !back.is_none());
+    }
+    0
+}
+
+/// Returns the number of a line of the program; `None` for a line of this package.
+#[cold]
+fn named(code: &Bound<'_, PyAny>, number: i32) -> PyResult<Option<u32>> {
+    let file: String = code.getattr("co_filename")?.extract()?;
+    let package: PathBuf = code.py().import("pygpu")?.getattr("__file__")?.extract()?;
+    let beside = package.ancestors().nth(2).unwrap_or(&package);
+    let is_own = ["pygpu", "PyGPU", "PybindGPU"]
+        .iter()
+        .any(|name| PathBuf::from(&file).starts_with(beside.join(name)));
+    Ok((!is_own).then(|| recording::line_number(&format!("{file}:{number}"))))
+}
+
+/// The rates of the devices' own copies, which are measured once.
+static RATES: ProcessMutex<HashMap<DeviceId, Option<f64>>> = ProcessMutex::new(HashMap::new);
+
+fn rate(device: &dyn gpuarray::Device) -> Option<f64> {
+    if let Some(rate) = RATES.lock().get(&device.id()) {
+        return *rate;
+    }
+    // Captures forbid allocations.
+    if some_may_capture() {
+        return None;
+    }
+    let rate =
+        copy_rate(device).inspect_err(|error| log::debug!("no rate of copies: {error}")).ok();
+    RATES.lock().insert(device.id(), rate);
+    rate
+}
+
+enum State {
+    New,
+    Running(Session),
+    Done(Recording),
+}
+
+/// Records the work of its block: kernels, operations, copies, fills, allocations and waits, with the times of
+/// host and device and the line of the program that caused each.
+///
+/// The block's end waits for the recorded work, and measures once how fast the device copies its own memory. The
+/// table compares bandwidths with this limit. The latest 262,144 calls are kept. Work that a stream captures has
+/// no device time. Processes that the block starts are not recorded.
+///
+/// Parameters
+/// ----------
+/// name : str, optional
+///     The title of the table and of the page.
+///
+/// Examples
+/// --------
+/// >>> import pygpu
+/// >>> from pygpu import autoinit, gpuarray
+/// >>> with pygpu.profile("add") as p:
+/// ...     a = gpuarray.zeros(1000, "f4") + 1
+/// >>> {row["kind"] for row in p.rows} >= {"operation", "allocate"}
+/// True
+/// >>> print(p)                   # doctest: +SKIP
+/// >>> p.save("add.html")         # doctest: +SKIP
+#[pyclass(frozen, name = "profile", module = "pygpu")]
+pub(crate) struct Profile {
+    name: String,
+    state: Mutex<State>,
+}
+
+impl Profile {
+    fn with<T>(&self, work: impl FnOnce(&Recording) -> T) -> PyResult<T> {
+        match &*self.state.lock().unpoisoned() {
+            State::Done(recording) => Ok(work(recording)),
+            _ => Err(PyRuntimeError::new_err(format!(
+                "profile {:?} has no rows yet; leave its `with` block first",
+                self.name
+            ))),
+        }
+    }
+}
+
+#[pymethods]
+impl Profile {
+    #[new]
+    #[pyo3(signature = (name = "profile"))]
+    fn new(name: &str) -> Profile {
+        Profile { name: name.into(), state: Mutex::new(State::New) }
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        let this = slf.get();
+        {
+            let mut state = this.state.lock().unpoisoned();
+            if !matches!(*state, State::New) {
+                return Err(PyRuntimeError::new_err(format!(
+                    "profile {:?} was used already; make another one for each block",
+                    this.name
+                )));
+            }
+            *state = State::Running(Session::begin());
+        }
+        Ok(slf)
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _exception: &Bound<'_, pyo3::types::PyTuple>,
+    ) -> PyResult<()> {
+        let state = std::mem::replace(
+            &mut *self.state.lock().unpoisoned(),
+            State::Done(Recording::default()),
+        );
+        let State::Running(session) = state else { return Ok(()) };
+        let recording = py.detach(|| {
+            let mut recording = session.finish();
+            let mut ids: Vec<DeviceId> = recording.rows.iter().filter_map(|it| it.device).collect();
+            ids.sort_by_key(|id| id.ordinal);
+            ids.dedup();
+            for id in ids {
+                if let Ok(current) = current_device::device(id.ordinal) {
+                    recording.describe(current.device.as_ref(), rate(current.device.as_ref()));
+                }
+            }
+            recording
+        });
+        *self.state.lock().unpoisoned() = State::Done(recording);
+        Ok(())
+    }
+
+    /// The recorded calls, a list of dictionaries in the order in which the calls returned. Each has `kind`, `name`,
+    /// `line`, `bytes`, `grid`, `block`, `device`, `stream`, `thread`, `start`, `seconds`, `device_start`,
+    /// `device_seconds` and `in_use`, the bytes allocated since the first recording began. Times are in seconds since
+    /// the block began. Entries that do not apply are None.
+    #[getter]
+    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let rows = self.with(|recording| recording.rows.clone())?;
+        let list = PyList::empty(py);
+        for row in rows {
+            let entry = PyDict::new(py);
+            entry.set_item("kind", row.kind.name())?;
+            entry.set_item("name", row.name)?;
+            entry.set_item("line", Some(&*row.line).filter(|line| !line.is_empty()))?;
+            entry.set_item("bytes", row.bytes)?;
+            entry.set_item("grid", row.launch.map(|it| <(u32, u32, u32)>::from(it.grid)))?;
+            entry.set_item("block", row.launch.map(|it| <(u32, u32, u32)>::from(it.block)))?;
+            entry.set_item("device", row.device.map(|it| it.to_string()))?;
+            entry.set_item("stream", Some(row.stream).filter(|stream| *stream != 0))?;
+            entry.set_item("thread", row.thread)?;
+            entry.set_item("start", row.start)?;
+            entry.set_item("seconds", row.seconds)?;
+            entry.set_item("device_start", row.device_start)?;
+            entry.set_item("device_seconds", row.device_seconds)?;
+            entry.set_item("in_use", row.in_use)?;
+            list.append(entry)?;
+        }
+        Ok(list)
+    }
+
+    /// Returns the calls by kind and name, as text.
+    ///
+    /// Parameters
+    /// ----------
+    /// sort : {"time", "bytes", "count", "bandwidth"}, optional
+    ///     The order of the lines.
+    #[pyo3(signature = (sort = "time"))]
+    fn table(&self, sort: &str) -> PyResult<String> {
+        let sort: Sort = sort.parse().or_raise()?;
+        self.with(|recording| format!("{}: {}", self.name, recording.table(sort)))
+    }
+
+    /// Writes the profile to a file: a page for a browser (`.html`), a timeline for Perfetto or
+    /// `chrome://tracing` (`.json`), or the table (`.txt`).
+    ///
+    /// Parameters
+    /// ----------
+    /// path : str or path
+    ///     The file, which is replaced.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     The file's name ends otherwise.
+    fn save(&self, path: PathBuf) -> PyResult<()> {
+        let ending = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
+        let text = match ending {
+            "html" => self.with(|recording| recording.page(&self.name))?,
+            "json" => self.with(Recording::timeline)?,
+            "txt" => self.table("time")?,
+            _ => {
+                return Err(PyValueError::new_err(format!(
+                    "path is {:?}; it must end in .html, .json or .txt",
+                    path.display().to_string()
+                )));
+            }
+        };
+        Ok(fs::write(path, text)?)
+    }
+
+    fn __str__(&self) -> String {
+        self.table("time").unwrap_or_else(|_| self.__repr__())
+    }
+
+    fn __repr__(&self) -> String {
+        let state = match &*self.state.lock().unpoisoned() {
+            State::New => "not begun".into(),
+            State::Running(_) => "recording".into(),
+            State::Done(recording) => format!("{} calls", recording.rows.len()),
+        };
+        format!("<profile {:?}: {state}>", self.name)
+    }
+
+    /// Returns the table in HTML, for a notebook.
+    fn _repr_html_(&self) -> PyResult<String> {
+        self.with(|recording| recording.html_table(Sort::Time))
+    }
+}
+
+/// Returns the line that allocated the current device's memory at an address, or None if it was not recorded; and
+/// the greatest change of the allocated bytes since recording began, or None if nothing records.
+#[pyfunction]
+pub(crate) fn recorded_memory(
+    #[pyo3(from_py_with = argument::address)] address: u64,
+) -> PyResult<(Option<String>, Option<i64>)> {
+    let id = current_device::current_device()?.device.id();
+    let line = recording::line_of_allocation(id, address);
+    Ok((Some(line).filter(|line| !line.is_empty()), recording::peak(id)))
+}
