@@ -178,6 +178,14 @@ pub mod stream {
     pub use hal::stream::{StreamCapture, StreamCore, StreamMemory, StreamState};
 }
 
+/// A record of a program's work, with the times of host and device: a table, a timeline, a page.
+pub mod recording {
+    pub use hal::recording::{
+        AtLine, Kind, LIMIT, Recording, Row, Session, Sort, Timed, Work, allocated, copy_rate,
+        during, freed, is_on, line_number, queued, timed,
+    };
+}
+
 /// Texture arrays, texture objects and surface objects.
 pub mod texture {
     pub use hal::memory::{SurfaceObject, TextureArray, TextureObject};

@@ -303,7 +303,7 @@ fn read(number: u64, timing: Timing) {
 ///
 /// ```
 /// use gpuarray::DeviceArray;
-/// use gpuarray_hal::recording::{Kind, Session, Sort};
+/// use gpuarray::recording::{Kind, Session, Sort};
 ///
 /// # fn main() -> gpuarray::Result<()> {
 /// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
@@ -374,5 +374,22 @@ impl Drop for Session {
         if mem::take(&mut self.is_open) && self.generation == process::generation() {
             Self::close();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_calls_are_kept() {
+        let session = Session::begin();
+        for _ in 0..LIMIT + 10 {
+            drop(timed(Kind::Wait, "test"));
+        }
+        let recording = session.finish();
+        assert_eq!(recording.rows.len(), LIMIT);
+        assert!(recording.dropped >= 10);
+        assert!(recording.table(Sort::Count).contains("earlier calls were not kept"));
     }
 }

@@ -101,6 +101,7 @@ impl DeviceAllocation {
     /// LogicError
     ///     A buffer of `as_buffer` still exists, or the memory was already freed.
     pub(crate) fn free(&self, py: Python<'_>) -> PyResult<()> {
+        let _line = at_line(py);
         // After a failure that left the addresses allocated, continues from there.
         if !self.allocation.as_ref().is_some_and(Allocation::is_ending) {
             self.retire(py)?;

@@ -156,6 +156,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         pinned::register_host_memory,
         pool::bitlog2,
         profile::recorded_memory,
+        profile::was_opened,
         pitched_copies::copy_rows,
         pitched_copies::copy_rows_between_devices,
         random::random_direction_vectors,

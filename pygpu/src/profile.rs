@@ -3,11 +3,11 @@
 use crate::current_device;
 use crate::errors::OrRaise;
 use crate::integer::argument;
+use crate::stream_registry::live_streams;
 use hal::DeviceId;
 use hal::poison::Unpoisoned as _;
 use hal::process::ProcessMutex;
 use hal::recording::{self, AtLine, Recording, Session, Sort, copy_rate};
-use hal::submission::some_may_capture;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -77,7 +77,7 @@ fn rate(device: &dyn gpuarray::Device) -> Option<f64> {
         return *rate;
     }
     // Captures forbid allocations.
-    if some_may_capture() {
+    if live_streams(device).iter().any(|stream| stream.is_capturing().unwrap_or(true)) {
         return None;
     }
     let rate =
@@ -211,6 +211,15 @@ impl Profile {
         Ok(list)
     }
 
+    /// The bytes per second that each device's copies inside its own memory read and write, a dictionary by device.
+    #[getter]
+    fn limits(&self) -> PyResult<HashMap<String, f64>> {
+        self.with(|recording| {
+            let limits = recording.devices.iter();
+            limits.filter_map(|(id, _, rate)| Some((id.to_string(), (*rate)?))).collect()
+        })
+    }
+
     /// Returns the calls by kind and name, as text.
     ///
     /// Parameters
@@ -264,10 +273,16 @@ impl Profile {
         format!("<profile {:?}: {state}>", self.name)
     }
 
-    /// Returns the table in HTML, for a notebook.
-    fn _repr_html_(&self) -> PyResult<String> {
-        self.with(|recording| recording.html_table(Sort::Time))
+    /// Returns the table in HTML, for a notebook; None before the block has ended.
+    fn _repr_html_(&self) -> Option<String> {
+        self.with(|recording| recording.html_table(Sort::Time)).ok()
     }
+}
+
+/// Returns true if a backend has been opened.
+#[pyfunction]
+pub(crate) fn was_opened() -> bool {
+    current_device::opened_backend().is_some()
 }
 
 /// Returns the line that allocated the current device's memory at an address, or None if it was not recorded; and

@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         ("stream_order", streams::stream_order::TESTS),
         ("events", streams::events::TESTS),
         ("hazards", streams::hazards::TESTS),
+        ("recordings", streams::recordings::TESTS),
         ("random_streams", streams::random_streams::TESTS),
         ("replays", captures::replays::TESTS),
         ("threads", streams::threads::TESTS),

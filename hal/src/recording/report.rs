@@ -435,7 +435,8 @@ pub fn copy_rate(device: &dyn Device) -> Result<f64> {
     let free = device.memory_info()?.free;
     let bytes = (free / 8).min(256 << 20) & !0xfff;
     let stream = device.create_stream(StreamOptions::default().non_blocking(true))?;
-    let (source, destination) = (stream.allocate(bytes)?, stream.allocate(bytes));
+    let kept = device.kept_memory()?;
+    let (source, destination) = (device.allocate(bytes)?, device.allocate(bytes));
     let measure = |destination: u64| {
         let copy = Transfer::linear(Direction::DeviceToDevice, destination, source, bytes, false);
         // SAFETY: both addresses are allocations of this size, which only this stream uses.
@@ -457,8 +458,11 @@ pub fn copy_rate(device: &dyn Device) -> Result<f64> {
     };
     let rate = destination.clone().and_then(measure);
     for address in [Some(source), destination.ok()].into_iter().flatten() {
-        // SAFETY: each is freed once, after the work on its stream.
-        unsafe { stream.free(address, bytes)? };
+        // SAFETY: each is freed once, after the copies have been waited for.
+        unsafe { device.free(address, bytes)? };
+    }
+    if device.kept_memory()? > kept {
+        device.trim_memory(kept.max(1))?;
     }
     rate
 }

@@ -9,7 +9,7 @@ from importlib.machinery import EXTENSION_SUFFIXES as _SUFFIXES
 from typing import TYPE_CHECKING
 
 from ._array import methods as _array_class  # noqa: F401
-from ._core import __version__, backends, build_info, choose_backend
+from ._core import __version__, backends, build_info, choose_backend, profile
 from ._lazy import names as _names
 
 for _name in [__file__.replace("__init__.py", f"gpuarray{_end}") for _end in _SUFFIXES]:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ._array.fusion import fuse, fused
     from ._checking import checking
     from ._program.alias import install_as_pycuda
+    from ._program.leaks import memory_report
     from ._status import Status
 else:
     __getattr__, __dir__ = _names(
@@ -32,6 +33,7 @@ else:
             "._array.fusion": "fuse fused",
             "._checking": "checking",
             "._program.alias": "install_as_pycuda",
+            "._program.leaks": "memory_report",
             "._status": "Status",
             # PyCUDA's modules import each other, so that programs find these as attributes after
             # they have imported another one. Those that do something at import are not here.
@@ -52,3 +54,4 @@ VERSION_TEXT = __version__
 
 __all__ = ["VERSION", "VERSION_STATUS", "VERSION_TEXT", "Status", "__version__", "backends"]
 __all__ += ["build_info", "checking", "choose_backend", "fuse", "fused", "install_as_pycuda"]
+__all__ += ["memory_report", "profile"]

@@ -15,11 +15,13 @@ usage: pygpu info [--json]             list backends and devices, and the one ch
        pygpu doctor [--json]           try each backend; say what is wrong and what to do
        pygpu cache list | size | clear the compiled code that is kept on disk
        pygpu run SCRIPT [ARGS...]      run a PyCUDA program over pygpu
+       pygpu profile SCRIPT [ARGS...]  the same, then print where its time went
+       pygpu bench [--json]            measure this machine against its own limits
        pygpu --version
 
 `python -m pygpu` does the same.
 """
-COMMANDS = ("info", "doctor", "cache", "run")
+COMMANDS = ("info", "doctor", "cache", "run", "profile", "bench")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -27,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     command, *rest = (sys.argv[1:] if argv is None else list(argv)) or [""]
     if command in COMMANDS:
         run = import_module(f"pygpu._program.{command}").main
-        return run(rest) if command == "run" else _printed(run, rest)
+        return run(rest) if command in ("run", "profile") else _printed(run, rest)
     if command == "--version":
         from importlib.metadata import version
 

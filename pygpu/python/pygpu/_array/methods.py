@@ -28,6 +28,7 @@ _METHODS = {
     "_axpbz": (".pycuda_methods", "_axpbz"),
     "_elwise_multiply": (".pycuda_methods", "_elwise_multiply"),
     "__iter__": (".shapes", "iterate"),
+    "_repr_html_": (".notebook", "array_html"),
     "argmax": (".axes", "argmax"),
     "argmin": (".axes", "argmin"),
     "choose": (".as_numpy.numeric", "choose"),

@@ -145,6 +145,11 @@ class Device:
         """
         _core.reset_device(self._ordinal)
 
+    def _repr_html_(self) -> str:
+        from .._array.notebook import device_html
+
+        return device_html(self)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Device) and self._ordinal == other._ordinal
 

@@ -1,9 +1,9 @@
-"""A report at exit of the device memory that is still alive, and of where it was allocated.
+"""Reports of the device memory that is alive, and of where it was allocated: at any time, or at exit.
 
 Python's `tracemalloc` remembers where each object was made, those that stand for device memory
 among them: arrays and allocations. Memory that only a graph, a texture's array or a pool keeps is
-not in the report. Nothing is done, and nothing is imported, unless the environment asks for the
-report.
+not in the report. Nothing is done at exit, and nothing is imported, unless the environment asks for
+the report.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ import importlib
 import os
 import sys
 import tracemalloc
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple, TypeVar
 
-from .._core import DeviceAllocation, GPUArray, PooledDeviceAllocation
+from .. import _core
+from .._core import DeviceAllocation, DeviceMemoryPool, GPUArray, PooledDeviceAllocation
 
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 # Frames of a traceback that are kept.
 _FRAMES = 16
 # Where the memory of the process lies that this one was forked from, which is that one's.
@@ -60,24 +63,94 @@ def _pieces() -> list[_Piece]:
     return kept
 
 
-def report() -> str:
-    """Returns what is alive, the places with the most memory first; empty if nothing is."""
+_Place = TypeVar("_Place", bound=Hashable)
+
+
+def _places(name: Callable[[_Piece], _Place]) -> list[tuple[_Place, int, int]]:
+    """Returns the bytes and the number of objects for each name, the most memory first."""
     gc.collect()
-    places: dict[tuple[str, ...], list[int]] = {}
+    places: dict[_Place, list[int]] = {}
     for piece in _pieces():
-        trace = tracemalloc.get_object_traceback(piece.kept_by)
-        lines = ("  before the report was switched on",) if trace is None else trace.format()
-        total = places.setdefault(tuple(lines), [0, 0])
+        total = places.setdefault(name(piece), [0, 0])
         total[0] += piece.end - piece.start
         total[1] += 1
+    return sorted(((place, *total) for place, total in places.items()), key=lambda it: -it[1])
+
+
+def _traceback(piece: _Piece) -> tuple[str, ...]:
+    trace = tracemalloc.get_object_traceback(piece.kept_by)
+    return ("  before the report was switched on",) if trace is None else tuple(trace.format())
+
+
+def report() -> str:
+    """Returns what is alive, the places with the most memory first; empty if nothing is."""
+    places = _places(_traceback)
     if not places:
         return ""
-    total, count = (sum(numbers) for numbers in zip(*places.values(), strict=True))
+    total, count = (sum(it[position] for it in places) for position in (1, 2))
     text = [f"pygpu: {total} bytes of device memory are alive at exit, in {count} objects"]
-    for place, (size, number) in sorted(places.items(), key=lambda item: -item[1][0]):
+    for place, size, number in places:
         text.append(f"{size} bytes in {number} objects, made at")
         text.extend(place)
     return "\n".join(text) + "\n"
+
+
+def _line(piece: _Piece) -> str:
+    """Returns the line of the program that made the memory."""
+    for frame in reversed(tracemalloc.get_object_traceback(piece.kept_by) or ()):
+        if not frame.filename.startswith(_PACKAGE):
+            return f"{frame.filename}:{frame.lineno}"
+    return _core.recorded_memory(piece.start)[0] or "unknown line"
+
+
+class MemoryReport(NamedTuple):
+    """The device memory of a program, as :func:`pygpu.memory_report` returns it. Sizes are bytes."""
+
+    live: list[tuple[str, int, int]]
+    """The memory that objects keep alive: line, bytes and objects, the most bytes first."""
+    pools: list[tuple[int, int]]
+    """The bytes that each ``DeviceMemoryPool`` has, and those of them that are in use."""
+    kept: int
+    """Freed memory that the current device keeps for later arrays."""
+    free: int
+    """The free memory of the current device, as its driver reports it."""
+    total: int
+    """All memory of the current device."""
+    peak: int | None
+    """The greatest change of the allocated bytes since recording began; None if nothing records."""
+
+    def __str__(self) -> str:
+        size, count = (sum(it[position] for it in self.live) for position in (1, 2))
+        text = [f"{size} bytes are alive, in {count} objects"]
+        text += [f"  {size} bytes in {count} objects, made at {line}" for line, size, count in self.live]
+        text += [f"a pool has {size} bytes, {active} of them in use" for size, active in self.pools]
+        text.append(f"{self.kept} freed bytes are kept for later arrays")
+        text.append(f"the device has {self.free} free bytes of {self.total}")
+        if self.peak is not None:
+            text.append(f"at most {self.peak} bytes more than when recording began")
+        if any(line == "unknown line" for line, *_ in self.live):
+            text.append("lines are known in a profile, with tracemalloc, or with PYGPU_LEAKS=1")
+        return "\n".join(text)
+
+
+def memory_report() -> MemoryReport:
+    """Returns the device memory that is alive, by the line that made it, and the totals.
+
+    Lines are known for memory that was made inside :class:`pygpu.profile`, under ``pygpu profile``,
+    while ``tracemalloc`` traces, or with ``PYGPU_LEAKS=1``. ``print`` shows the report as text.
+
+    >>> import pygpu
+    >>> with pygpu.profile():
+    ...     kept = gpuarray.zeros(1000, np.float32)
+    ...     report = pygpu.memory_report()
+    >>> sum(size for line, size, count in report.live) >= 4000, report.peak >= 4000
+    (True, True)
+    """
+    live = _places(_line)
+    pools = [it for it in gc.get_objects() if issubclass(type(it), DeviceMemoryPool)]
+    sizes = [(pool.managed_bytes, pool.active_bytes) for pool in pools]
+    free, total = _core.mem_get_info()
+    return MemoryReport(live, sizes, _core.kept_memory(), free, total, _core.recorded_memory(0)[1])
 
 
 def _forget_inherited() -> None:
