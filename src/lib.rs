@@ -181,8 +181,8 @@ pub mod stream {
 /// A record of a program's work, with the times of host and device: a table, a timeline, a page.
 pub mod recording {
     pub use hal::recording::{
-        AtLine, Kind, LIMIT, Recording, Row, Session, Sort, Timed, Work, allocated, copy_rate,
-        during, freed, is_on, line_number, queued, timed,
+        AtLine, Kind, LIMIT, Recording, Row, Session, Sort, Work, copy_rate, during, line_number,
+        queued,
     };
 }
 

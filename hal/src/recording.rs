@@ -18,14 +18,13 @@ pub use report::{Recording, Row, Sort, copy_rate};
 
 use crate::device::DeviceId;
 use crate::error::Result;
-use crate::event::{Event, EventOptions};
+use crate::event::EventOptions;
 use crate::process::{self, ProcessMutex};
 use crate::stream::Stream;
 use crate::submission::some_may_capture;
-use entry::{Base, State, Timing};
+use entry::{State, Timing};
 use std::cell::Cell;
 use std::mem;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// The number of calls that are kept; earlier ones are left out of the result, which says how many.
@@ -63,6 +62,25 @@ pub fn line_number(text: &str) -> u32 {
 }
 
 /// Names the line of the program that causes the calling thread's calls, until it is dropped.
+///
+/// A line of a script that a program runs:
+///
+/// ```
+/// use gpuarray::DeviceArray;
+/// use gpuarray::recording::{AtLine, Session, line_number};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let x = DeviceArray::<f32>::ones(&device, &[1000])?;
+/// let session = Session::begin();
+/// let at_line = AtLine::new(line_number("script.txt:12"));
+/// let total = x.sum()?;
+/// drop(at_line);
+/// let recording = session.finish();
+/// assert!(recording.rows.iter().any(|row| &*row.line == "script.txt:12"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct AtLine(u32);
 
@@ -207,29 +225,16 @@ struct Span<'a> {
     work: Work<'a>,
     /// The beginning on the host.
     begin: u64,
-    /// The event that the device's times count from, and the one before the work.
-    start: Option<(Base, Arc<dyn Event>)>,
+    /// The events around the work, of which the first is recorded.
+    timing: Option<Timing>,
 }
 
 impl<'a> Span<'a> {
     #[cold]
     fn begin(stream: &dyn Stream, work: Work<'a>) -> Span<'a> {
         let may_record = is_on_here() && matches!(stream.is_capturing(), Ok(false));
-        let start = may_record.then(|| Self::start(stream)).flatten();
-        Span { work, begin: entry::now(), start }
-    }
-
-    fn start(stream: &dyn Stream) -> Option<(Base, Arc<dyn Event>)> {
-        let device = stream.device_id();
-        let base = STATE.lock().base_of(device);
-        let base = match base {
-            Some(base) => base,
-            None => {
-                let event = recorded(stream)?;
-                STATE.lock().add_base(device, event)
-            }
-        };
-        Some((base, recorded(stream)?))
+        let timing = may_record.then(|| begun(stream)).flatten();
+        Span { work, begin: entry::now(), timing }
     }
 
     #[cold]
@@ -237,14 +242,11 @@ impl<'a> Span<'a> {
         if !is_on_here() {
             return;
         }
-        if !is_queued {
-            let start = self.start.map(|it| it.1);
-            return start.map_or((), |start| STATE.lock().keep(stream.id(), start));
-        }
         let end = entry::now();
-        let timing = self
-            .start
-            .and_then(|(base, start)| Some(Timing { base, start, end: recorded(stream)? }));
+        if !is_queued {
+            return self.timing.map_or((), |timing| STATE.lock().keep(stream.id(), timing));
+        }
+        let timing = self.timing.filter(|timing| stream.record(timing.end.as_ref()).is_ok());
         let device = stream.device_id();
         let unread = {
             let mut state = STATE.lock();
@@ -257,21 +259,32 @@ impl<'a> Span<'a> {
     }
 }
 
-/// Returns an event that has been recorded on the stream. After a reset of the device, earlier events are invalid.
-fn recorded(stream: &dyn Stream) -> Option<Arc<dyn Event>> {
-    loop {
-        let spare = STATE.lock().spare.get_mut(&stream.id()).and_then(Vec::pop);
-        let is_spare = spare.is_some();
-        let event = match spare {
-            Some(event) => event,
-            None => stream.create_event(EventOptions::default()).ok()?,
-        };
-        match stream.record(event.as_ref()) {
-            Ok(()) => return Some(event),
-            Err(_) if is_spare => STATE.lock().forget_device(stream.device_id()),
-            Err(_) => return None,
+/// Returns events for work on the stream, after recording the first one.
+fn begun(stream: &dyn Stream) -> Option<Timing> {
+    let device = stream.device_id();
+    let spare = STATE.lock().spare(device, stream.id());
+    if let Some(timing) = spare {
+        if stream.record(timing.start.as_ref()).is_ok() {
+            return Some(timing);
         }
+        // The device was reset.
+        STATE.lock().forget_device(device);
     }
+    let recorded = || {
+        let event = stream.create_event(EventOptions::default()).ok()?;
+        stream.record(event.as_ref()).ok()?;
+        Some(event)
+    };
+    let base = STATE.lock().base_of(device);
+    let base = match base {
+        Some(base) => base,
+        None => {
+            let event = recorded()?;
+            STATE.lock().add_base(device, event)
+        }
+    };
+    let end = stream.create_event(EventOptions::default()).ok()?;
+    Some(Timing { base, start: recorded()?, end })
 }
 
 /// Reads the times of finished work, the oldest first, until at most `keep` calls are unread.

@@ -225,11 +225,8 @@ impl Array {
             array.stream().wait_for_room();
             let _guard = AccessGuard::acquire(stream, &[(&array.memory, Access::Write)])?;
             // SAFETY: the output is a new array of `length` elements, whose use is ordered.
-            recording::queued(
-                array.stream().as_ref(),
-                || Work::operation(&operation),
-                || unsafe { array.stream().execute(&operation) },
-            )?;
+            let execute = || unsafe { array.stream().execute(&operation) };
+            recording::queued(array.stream().as_ref(), || Work::operation(&operation), execute)?;
         }
         Ok(array)
     }

@@ -388,11 +388,8 @@ impl Array {
         // SAFETY: layouts are inside their memory, shapes agree after broadcasting, the output does not repeat
         // elements and overlaps an input only as the same view, and the guard has ordered this work after all
         // conflicting work.
-        recording::queued(
-            self.stream().as_ref(),
-            || Work::operation(operation),
-            || unsafe { self.stream().execute(operation) },
-        )
+        let execute = || unsafe { self.stream().execute(operation) };
+        recording::queued(self.stream().as_ref(), || Work::operation(operation), execute)
     }
 }
 

@@ -107,11 +107,8 @@ impl Array {
             let _guard = AccessGuard::acquire(self.stream(), &uses)?;
             // SAFETY: layouts are inside their memory and do not overlap, shapes agree, the operation checks the
             // indices, and the guard orders the work.
-            recording::queued(
-                self.stream().as_ref(),
-                || Work::operation(&operation),
-                || unsafe { self.stream().execute(&operation) },
-            )
+            let execute = || unsafe { self.stream().execute(&operation) };
+            recording::queued(self.stream().as_ref(), || Work::operation(&operation), execute)
         })
     }
 

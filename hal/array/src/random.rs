@@ -92,10 +92,7 @@ impl Array {
         let _guard = AccessGuard::acquire(self.stream(), &uses)?;
         // SAFETY: the output is contiguous, the number of states is the generator's, both are inside
         // their memory and are disjoint, and the guard has ordered this work.
-        recording::queued(
-            self.stream().as_ref(),
-            || Work::operation(&operation),
-            || unsafe { self.stream().execute(&operation) },
-        )
+        let execute = || unsafe { self.stream().execute(&operation) };
+        recording::queued(self.stream().as_ref(), || Work::operation(&operation), execute)
     }
 }

@@ -344,11 +344,8 @@ impl Array {
         let _guard = AccessGuard::acquire(self.stream(), &uses)?;
         // SAFETY: the callers in this module build operations from layouts that are inside their memory, with
         // outputs that do not overlap the inputs; the guard orders the work.
-        recording::queued(
-            self.stream().as_ref(),
-            || Work::operation(operation),
-            || unsafe { self.stream().execute(operation) },
-        )
+        let execute = || unsafe { self.stream().execute(operation) };
+        recording::queued(self.stream().as_ref(), || Work::operation(operation), execute)
     }
 }
 

@@ -104,13 +104,10 @@ impl Array {
         let _guard =
             AccessGuard::acquire_for_transfer(self.stream(), &[(&self.memory, access)], &transfer)?;
         owner.map_or(Ok(()), |owner| self.stream().keep_object(owner))?;
+        let stream = self.stream().as_ref();
         // SAFETY: the array's bytes are one block inside its memory, the guard orders the work, and
         // the caller guarantees the validity of the host's bytes.
-        let stream = self.stream().as_ref();
-        recording::queued(
-            stream,
-            || Work::copy(&transfer),
-            || unsafe { stream.transfer(&transfer) },
-        )
+        let copy = || unsafe { stream.transfer(&transfer) };
+        recording::queued(stream, || Work::copy(&transfer), copy)
     }
 }

@@ -13,6 +13,22 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 /// The kinds of recorded calls.
+///
+/// The time that the host waited:
+///
+/// ```
+/// use gpuarray::recording::{Kind, Session, during};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let session = Session::begin();
+/// during(Kind::Wait, "device", || device.synchronize())?;
+/// let rows = session.finish().rows;
+/// let waited: f64 = rows.iter().filter(|row| row.kind == Kind::Wait).map(|row| row.seconds).sum();
+/// assert!(waited > 0.0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Kind {
@@ -54,6 +70,28 @@ impl Kind {
 }
 
 /// The description of a call.
+///
+/// A fill of a program's own, which it records as the library records its calls:
+///
+/// ```
+/// use gpuarray::memory::{Access, AccessGuard, DeviceMemory};
+/// use gpuarray::recording::{Kind, Session, Work, queued};
+/// use std::sync::Arc;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let stream = device.default_stream();
+/// let memory = Arc::new(DeviceMemory::for_stream(&device, &stream, 64)?);
+/// let session = Session::begin();
+/// let guard = AccessGuard::acquire(&stream, &[(&memory, Access::Write)])?;
+/// // SAFETY: the memory has 64 bytes, and the guard orders the fill.
+/// let fill = || unsafe { stream.fill(memory.address(), 7, 1, 64) };
+/// queued(stream.as_ref(), || Work::new(Kind::Fill, "sevens").bytes(64), fill)?;
+/// drop(guard);
+/// assert!(session.finish().rows.iter().any(|row| row.name == "sevens" && row.bytes == 64));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Work<'a> {
     pub(super) kind: Kind,
@@ -170,6 +208,9 @@ pub(super) fn now() -> u64 {
 /// An event that a device's times count from, and its number.
 pub(super) type Base = (usize, Arc<dyn Event>);
 
+/// The events before and after some work; twice the same one, for a base.
+type Pair = (Arc<dyn Event>, Arc<dyn Event>);
+
 /// The events before and after some work.
 #[derive(Debug)]
 pub(super) struct Timing {
@@ -232,13 +273,13 @@ pub(super) struct State {
     numbers: HashMap<Arc<str>, u32>,
     texts: Vec<Arc<str>>,
     /// Events for reuse, by stream.
-    pub(super) spare: HashMap<u64, Vec<Arc<dyn Event>>>,
+    spare: HashMap<u64, Vec<Pair>>,
     /// The event that each device's times count from; a reset begins another one.
     bases: HashMap<DeviceId, Base>,
     /// The number of the next such event.
     next_base: usize,
     /// Events of devices that were reset. Dropping them may call the driver, so they are kept until the session ends.
-    forgotten: Vec<Arc<dyn Event>>,
+    forgotten: Vec<Pair>,
     pub(super) memory: HashMap<DeviceId, Memory>,
 }
 
@@ -401,12 +442,10 @@ impl State {
         if times.is_none() || self.sessions == 0 {
             // The next work begins a new base, in case that the device was reset.
             let base = device.and_then(|device| self.bases.remove(&device));
-            self.forgotten.extend(base.map(|it| it.1));
+            self.forgotten.extend(base.map(|it| (it.1.clone(), it.1)));
             return Some(timing);
         }
-        let Timing { start, end, .. } = timing;
-        self.keep(stream, end);
-        self.keep(stream, start);
+        self.keep(stream, timing);
         None
     }
 
@@ -419,16 +458,24 @@ impl State {
         self.bases.entry(device).or_insert((self.next_base, event)).clone()
     }
 
-    /// Keeps an event for reuse on its stream.
-    pub(super) fn keep(&mut self, stream: u64, event: Arc<dyn Event>) {
-        self.spare.entry(stream).or_default().push(event);
+    /// Keeps events for reuse on their stream.
+    pub(super) fn keep(&mut self, stream: u64, timing: Timing) {
+        self.spare.entry(stream).or_default().push((timing.start, timing.end));
+    }
+
+    /// Returns events that were kept.
+    pub(super) fn spare(&mut self, device: DeviceId, stream: u64) -> Option<Timing> {
+        let base = self.base_of(device)?;
+        let (start, end) = self.spare.get_mut(&stream)?.pop()?;
+        Some(Timing { base, start, end })
     }
 
     /// Forgets the events of a device that was reset.
     pub(super) fn forget_device(&mut self, device: DeviceId) {
-        self.forgotten.extend(self.bases.remove(&device).map(|it| it.1));
+        let base = self.bases.remove(&device);
+        self.forgotten.extend(base.map(|it| (it.1.clone(), it.1)));
         let (gone, left) = mem::take(&mut self.spare).into_iter().partition(|(_, events)| {
-            events.first().is_none_or(|event| event.device_id() == device)
+            events.first().is_none_or(|(event, _)| event.device_id() == device)
         });
         self.spare = left;
         let gone: HashMap<_, Vec<_>> = gone;

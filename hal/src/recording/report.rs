@@ -13,6 +13,24 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 /// A recorded call. Times are in seconds since the recording began.
+///
+/// The call that took the device most time:
+///
+/// ```
+/// use gpuarray::DeviceArray;
+/// use gpuarray::recording::Session;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let session = Session::begin();
+/// let total = DeviceArray::<f32>::ones(&device, &[100_000])?.sum()?;
+/// let rows = session.finish().rows;
+/// let slowest = rows.iter().max_by(|a, b| a.time().total_cmp(&b.time())).expect("there are calls");
+/// println!("{} moved {} bytes in {} s", slowest.name, slowest.bytes, slowest.time());
+/// # assert_eq!(total, 1e5);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Row {
@@ -59,6 +77,18 @@ impl Row {
 }
 
 /// The order of a table's lines.
+///
+/// The order that a user names:
+///
+/// ```
+/// use gpuarray::recording::Sort;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// assert_eq!("bytes".parse::<Sort>()?, Sort::Bytes);
+/// assert!("colour".parse::<Sort>().is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Sort {
@@ -91,6 +121,26 @@ impl FromStr for Sort {
 }
 
 /// What a [`Session`](super::Session) recorded.
+///
+/// A table that compares with the device's own copies, and a page for a browser:
+///
+/// ```
+/// use gpuarray::DeviceArray;
+/// use gpuarray::recording::{Session, Sort, copy_rate};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let session = Session::begin();
+/// let total = DeviceArray::<f32>::ones(&device, &[100_000])?.sum()?;
+/// let mut recording = session.finish();
+/// recording.describe(device.as_ref(), Some(copy_rate(device.as_ref())?));
+/// assert!(recording.table(Sort::Bandwidth).contains("sum float32"));
+/// let page = recording.page("sum");
+/// assert!(page.starts_with("<!doctype html>"));
+/// # assert_eq!(total, 1e5);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Recording {

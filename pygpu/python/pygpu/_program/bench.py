@@ -44,13 +44,17 @@ def main(argv: Sequence[str]) -> int:
     for what, rate, unit, limit in _measured(device, elements):
         results[what] = {"rate": rate, "unit": unit, "limit": limit}
         if not options.json:
-            share = f"{rate / limit:4.0%} {'#' * round(_WIDTH * min(rate / limit, 1))}" if limit else ""
+            share = (
+                f"{rate / limit:4.0%} {'#' * round(_WIDTH * min(rate / limit, 1))}" if limit else ""
+            )
             print(f"{what:<16}{rate:>12,.1f} {unit:<8}{share}".rstrip(), flush=True)
     if options.json:
         print(json.dumps({"device": name, "elements": elements, "results": results}, indent=2))
     else:
         print("100% is the fastest copy inside the device, measured; for matmul, what the device's")
-        print("attributes promise, where it has them. Copies to and from the host have no limit here.")
+        print(
+            "attributes promise, where it has them. Copies to and from the host have no limit here."
+        )
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Reports of the device memory that is alive, and of where it was allocated: at any time, or at exit.
+"""Reports of the device memory that is alive and of where it was made, at any time or at exit.
 
 Python's `tracemalloc` remembers where each object was made, those that stand for device memory
 among them: arrays and allocations. Memory that only a graph, a texture's array or a pool keeps is
@@ -104,7 +104,7 @@ def _line(piece: _Piece) -> str:
 
 
 class MemoryReport(NamedTuple):
-    """The device memory of a program, as :func:`pygpu.memory_report` returns it. Sizes are bytes."""
+    """The device memory of a program, from :func:`pygpu.memory_report`. Sizes are bytes."""
 
     live: list[tuple[str, int, int]]
     """The memory that objects keep alive: line, bytes and objects, the most bytes first."""
@@ -122,7 +122,9 @@ class MemoryReport(NamedTuple):
     def __str__(self) -> str:
         size, count = (sum(it[position] for it in self.live) for position in (1, 2))
         text = [f"{size} bytes are alive, in {count} objects"]
-        text += [f"  {size} bytes in {count} objects, made at {line}" for line, size, count in self.live]
+        text += [
+            f"  {size} bytes in {count} objects, made at {line}" for line, size, count in self.live
+        ]
         text += [f"a pool has {size} bytes, {active} of them in use" for size, active in self.pools]
         text.append(f"{self.kept} freed bytes are kept for later arrays")
         text.append(f"the device has {self.free} free bytes of {self.total}")

@@ -33,7 +33,7 @@ def main(argv: Sequence[str]) -> int:
     if rest[:1] in (["-h"], ["--help"]):
         print(USAGE, end="")
         return 0
-    while rest and rest[0].startswith("--") or rest[:1] == ["-o"]:
+    while (rest and rest[0].startswith("--")) or rest[:1] == ["-o"]:
         option, joined, value = rest.pop(0).partition("=")
         if option in ("-o", "--output", "--sort") and not joined:
             if not rest:
