@@ -208,6 +208,9 @@ pub(super) fn now() -> u64 {
 /// An event that a device's times count from, and its number.
 pub(super) type Base = (usize, Arc<dyn Event>);
 
+/// The nanoseconds from the base to some work, and those of the work.
+pub(super) type Times = (Option<i64>, u64);
+
 /// The events before and after some work; twice the same one, for a base.
 type Pair = (Arc<dyn Event>, Arc<dyn Event>);
 
@@ -221,12 +224,13 @@ pub(super) struct Timing {
 }
 
 impl Timing {
-    /// Returns the nanoseconds from the base to the work, and those of the work; `None` if the device was reset or the
-    /// work failed.
-    pub(super) fn times(&self) -> Option<(i64, u64)> {
-        let begin = self.start.elapsed_since(self.base.1.as_ref()).ok()?;
+    /// Returns the nanoseconds from the base to the work, unless a reset of the device has ended the base, and those of
+    /// the work; `None` if the work failed, or if a reset has ended it.
+    pub(super) fn times(&self) -> Option<Times> {
+        let begin = self.start.elapsed_since(self.base.1.as_ref()).ok();
         let length = self.end.elapsed_since(self.start.as_ref()).ok()?;
-        Some(((f64::from(begin) * 1e6) as i64, (f64::from(length) * 1e6) as u64))
+        let nanoseconds = |milliseconds: f32| f64::from(milliseconds) * 1e6;
+        Some((begin.map(|it| nanoseconds(it) as i64), nanoseconds(length) as u64))
     }
 }
 
@@ -245,8 +249,7 @@ pub(super) struct Entry {
     /// The beginning and the end on the host.
     pub(super) host: (u64, u64),
     pub(super) base: usize,
-    /// The nanoseconds from the base to the work, and those of the work.
-    pub(super) times: Option<(i64, u64)>,
+    pub(super) times: Option<Times>,
     pub(super) timing: Option<Timing>,
     /// The change of the device's allocated bytes since recording began.
     pub(super) in_use: i64,
@@ -434,12 +437,12 @@ impl State {
         &mut self,
         number: u64,
         timing: Timing,
-        times: Option<(i64, u64)>,
+        times: Option<Times>,
     ) -> Option<Timing> {
         let Some(entry) = self.entry(number) else { return Some(timing) };
         entry.times = times;
         let (device, stream) = (entry.device, entry.stream);
-        if times.is_none() || self.sessions == 0 {
+        if times.is_none_or(|it| it.0.is_none()) || self.sessions == 0 {
             // The next work begins a new base, in case that the device was reset.
             let base = device.and_then(|device| self.bases.remove(&device));
             self.forgotten.extend(base.map(|it| (it.1.clone(), it.1)));

@@ -197,7 +197,7 @@ impl Recording {
         };
         let mut shifts: HashMap<usize, i64> = HashMap::new();
         for entry in entries() {
-            if let Some((start, _)) = entry.times {
+            if let Some((Some(start), _)) = entry.times {
                 let shift = entry.host.0 as i64 - start;
                 shifts.entry(entry.base).and_modify(|it| *it = shift.max(*it)).or_insert(shift);
             }
@@ -208,7 +208,8 @@ impl Recording {
             let length = entry.times.map(|times| times.1 as f64 * 1e-9);
             let start = entry.times.map(|times| {
                 let end = ends.entry(entry.stream).or_insert(f64::MIN);
-                let start = seconds(times.0 + shifts[&entry.base]).max(*end);
+                let shifted = times.0.map(|start| start + shifts[&entry.base]);
+                let start = seconds(shifted.unwrap_or(entry.host.0 as i64)).max(*end);
                 *end = start + times.1 as f64 * 1e-9;
                 start
             });

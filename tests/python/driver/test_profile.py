@@ -324,8 +324,8 @@ def test_a_browser_draws_the_page(tmp_path, width):
         check=False,
     )
     # A track for each of two streams and the thread; the script sets the heights last.
-    assert '<canvas id="timeline" style="height: 98px' in done.stdout, done.stderr[-2000:]
-    assert '<canvas id="memory" style="height: 140px' in done.stdout
+    heights = re.findall(r'<canvas id="(\w+)"[^>]*height: (\d+)px', done.stdout)
+    assert heights == [("timeline", "98"), ("memory", "140")], done.stderr[-2000:]
 
 
 # ---- programs ------------------------------------------------------------------------------------
@@ -550,7 +550,7 @@ def test_each_call_that_queues_work_is_recorded():
                 if not re.search(r"(stream\(?\)?|kernel)$", before.rstrip()):
                     continue
                 found += 1
-                if "queued(" not in before[-400:]:
+                if "queued(" not in text[match.start() - 400 : match.end() + 200]:
                     missing.append(f"{name}: {match[0]}")
     assert found >= 11, found
     assert missing == []
