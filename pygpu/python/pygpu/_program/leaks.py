@@ -74,7 +74,8 @@ def _places(name: Callable[[_Piece], _Place]) -> list[tuple[_Place, int, int]]:
         total = places.setdefault(name(piece), [0, 0])
         total[0] += piece.end - piece.start
         total[1] += 1
-    return sorted(((place, *total) for place, total in places.items()), key=lambda it: -it[1])
+    found = [(place, size, count) for place, (size, count) in places.items()]
+    return sorted(found, key=lambda it: -it[1])
 
 
 def _traceback(piece: _Piece) -> tuple[str, ...]:
@@ -87,7 +88,7 @@ def report() -> str:
     places = _places(_traceback)
     if not places:
         return ""
-    total, count = (sum(it[position] for it in places) for position in (1, 2))
+    total, count = sum(it[1] for it in places), sum(it[2] for it in places)
     text = [f"pygpu: {total} bytes of device memory are alive at exit, in {count} objects"]
     for place, size, number in places:
         text.append(f"{size} bytes in {number} objects, made at")
@@ -120,7 +121,7 @@ class MemoryReport(NamedTuple):
     """The greatest change of the allocated bytes since recording began; None if nothing records."""
 
     def __str__(self) -> str:
-        size, count = (sum(it[position] for it in self.live) for position in (1, 2))
+        size, count = sum(it[1] for it in self.live), sum(it[2] for it in self.live)
         text = [f"{size} bytes are alive, in {count} objects"]
         text += [
             f"  {size} bytes in {count} objects, made at {line}" for line, size, count in self.live
