@@ -184,6 +184,11 @@ impl Signatures {
         Signatures { kernels: kernels.unwrap_or_default() }
     }
 
+    /// Returns the names of all kernels, in the order of the text, also of those without a signature.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.kernels.iter().map(|it| it.name.as_str())
+    }
+
     /// Returns the signature of a kernel, given its plain or mangled name. Returns `None` if the text alone
     /// does not determine it.
     pub fn kernel(&self, name: &str) -> Option<Signature> {

@@ -86,6 +86,12 @@ pub(crate) fn adapted_program(
     Ok((it.before + &it.text, it.options, vendors.collect()))
 }
 
+/// Returns the names of a program's kernels.
+#[pyfunction]
+pub(crate) fn kernel_names(text: &str) -> Vec<String> {
+    gpuarray::signature::Signatures::of(text, &[]).names().map(str::to_owned).collect()
+}
+
 /// Returns the text of a header that kernels can include; None if there is none of that name.
 #[pyfunction]
 #[pyo3(signature = (name, /))]

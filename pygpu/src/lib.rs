@@ -146,6 +146,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         compile::compile_program,
         compile::compiler,
         compile::declares_references,
+        compile::kernel_names,
         module::module_from_buffer,
         module::module_from_file,
         compile::header_text,

@@ -11,10 +11,67 @@ pub(super) const END: &str = "`";
 
 enum Macro {
     Text(String),
-    /// A macro with arguments.
-    Function,
-    /// A macro that may be undefined, or have one of several definitions.
+    /// A macro with arguments: the names of its parameters, and its text.
+    Function(Vec<String>, String),
+    /// A macro that may be undefined, have one of several definitions, or make a literal of words.
     Unsure,
+}
+
+impl Macro {
+    /// Reads the text after the name in a definition.
+    fn of(body: &str) -> Macro {
+        let Some(rest) = body.strip_prefix('(') else { return Macro::Text(body.trim().into()) };
+        let Some((names, text)) = rest.split_once(')') else { return Macro::Unsure };
+        let names: Vec<String> = names.split(',').map(|it| it.trim().to_owned()).collect();
+        let is_name = |it: &String| !it.is_empty() && split_word(it).0 == it;
+        match names.iter().all(is_name) && !text.replace("##", "").contains('#') {
+            true => Macro::Function(names, text.trim().into()),
+            false => Macro::Unsure,
+        }
+    }
+}
+
+/// Returns the arguments in parentheses at the beginning of a text, and the length with the white space before them.
+fn arguments(text: &str) -> Option<(Vec<&str>, usize)> {
+    let open = text.len() - text.trim_start().len();
+    text[open..].strip_prefix('(')?;
+    let (mut all, mut depth, mut start) = (Vec::new(), 0_usize, open + 1);
+    for (at, byte) in text.bytes().enumerate().skip(open) {
+        match byte {
+            b'(' => depth += 1,
+            b')' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 || (depth == 1 && byte == b',') {
+            all.push(text[start..at].trim());
+            start = at + 1;
+        }
+        if depth == 0 {
+            return Some((all, at + 1));
+        }
+    }
+    None
+}
+
+/// Returns a text with other texts in place of words.
+fn substituted(text: &str, names: &[String], values: &[&str]) -> String {
+    let (mut result, mut at) = (String::new(), 0);
+    let bytes = text.as_bytes();
+    while at < bytes.len() {
+        let start = at;
+        // The letters of a number are no name.
+        at = match is_word_start(bytes[at]) || bytes[at].is_ascii_digit() {
+            true => word_end(bytes, at),
+            false => at + 1,
+        };
+        let word = &text[start..at];
+        match names.iter().position(|it| it == word) {
+            Some(index) => result.extend([" ", values[index], " "]),
+            None => result.push_str(word),
+        }
+    }
+    let pasted: Vec<&str> = result.split("##").map(str::trim).collect();
+    pasted.concat()
 }
 
 /// The maximum nesting depth of conditions.
@@ -86,7 +143,8 @@ fn plain(text: &str) -> String {
             }
             b'"' if start > 0 && bytes[start - 1] == b'R' => {
                 at = raw_end(bytes, at);
-                "\"\""
+                // The prefix must not make this a raw string again.
+                " \"\""
             }
             // The file name of an `#include` is not a literal.
             b'"' => {
@@ -139,11 +197,8 @@ impl Expander {
             };
             let definition = if rest.is_empty() { options.next().unwrap_or("") } else { rest };
             let (name, value) = definition.split_once('=').unwrap_or((definition, "1"));
-            let value = match name.contains('(') {
-                true => Macro::Function,
-                false => Macro::Text(value.into()),
-            };
-            self.macros.insert(split_word(name).0.into(), value);
+            let (name, parameters) = split_word(name);
+            self.macros.insert(name.into(), Macro::of(&format!("{parameters}{value}")));
         }
     }
 
@@ -216,8 +271,7 @@ impl Expander {
                 let (name, body) = split_word(rest);
                 let value = match self.is_compiled() {
                     None => Macro::Unsure,
-                    _ if body.starts_with('(') => Macro::Function,
-                    _ => Macro::Text(body.trim().into()),
+                    _ => Macro::of(body),
                 };
                 self.macros.insert(name.into(), value);
             }
@@ -297,17 +351,26 @@ impl Expander {
             }
             at = word_end(bytes, at);
             let word = &line[start..at];
-            match self.macros.get(word) {
-                Some(Macro::Text(text))
-                    if inside.len() < 16 && !inside.iter().any(|it| it == word) =>
-                {
-                    let text = text.clone();
-                    inside.push(word.into());
-                    self.result.push(' ');
-                    self.expand(&text, inside)?;
-                    self.result.push(' ');
-                    inside.pop();
+            let is_inside = inside.len() >= 16 || inside.iter().any(|it| it == word);
+            let text = match self.macros.get(word) {
+                Some(Macro::Text(text)) if !is_inside => Some(text.clone()),
+                Some(Macro::Function(names, text)) if !is_inside => {
+                    arguments(&line[at..]).filter(|it| it.0.len() == names.len()).map(|it| {
+                        at += it.1;
+                        substituted(text, names, &it.0)
+                    })
                 }
+                _ => None,
+            };
+            if let Some(text) = text {
+                inside.push(word.into());
+                self.result.push(' ');
+                self.expand(&text, inside)?;
+                self.result.push(' ');
+                inside.pop();
+                continue;
+            }
+            match self.macros.get(word) {
                 None | Some(Macro::Text(_)) => self.result.push_str(word),
                 Some(_) => {
                     self.result.push_str(UNSURE);

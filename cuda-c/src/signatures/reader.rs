@@ -274,10 +274,23 @@ impl<'a> Reader<'a> {
     /// Reads the kernel after `__global__`, and returns the token of its body or its end.
     fn read_kernel(&mut self, start: usize) -> usize {
         let tokens = self.tokens;
-        let (mut at, mut name, mut is_certain) = (start, "", true);
+        // Before the name, an unknown macro is an attribute, such as bounds, and so is a word of compilers under a
+        // condition.
+        let (mut at, mut name, mut is_certain, mut conditions) = (start, "", true, 0_usize);
         while at < tokens.len() {
             match tokens.at(at) {
-                UNSURE | BEGIN | END => is_certain = false,
+                BEGIN => conditions += 1,
+                END if conditions > 0 => conditions -= 1,
+                END => is_certain = false,
+                UNSURE => {
+                    at += 1;
+                    if tokens.at(at + 1) == "(" {
+                        at = tokens.partner(at + 1).unwrap_or(at);
+                    }
+                }
+                word if conditions > 0 && tokens.is_word(at) && !word.starts_with("__") => {
+                    (name, is_certain) = (word, false);
+                }
                 "(" if name.starts_with("__") || name.is_empty() || name == "alignas" => {
                     at = tokens.partner(at).unwrap_or(at);
                     name = "";
@@ -286,6 +299,7 @@ impl<'a> Reader<'a> {
                     let Some(end) = tokens.partner(at) else { return at + 1 };
                     let parameters = self.parameters(at + 1..end).filter(|_| is_certain);
                     self.add(name, parameters);
+                    self.conditions += conditions;
                     return end + 1;
                 }
                 "[" => at = tokens.partner(at).unwrap_or(at),

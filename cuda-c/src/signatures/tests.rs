@@ -72,14 +72,49 @@ fn declarations_are_shown_as_written() {
         ),
         ("__global__ void k(float *);\n__global__ void k(float *x) { }", "k(float *x)"),
         ("#define TWO(a) a \\\n  b\n__global__ void k(int \\\n n) {}", "k(int n)"),
+        (
+            "const char *s = R\"({ \" )\"; __global__ void k(int n) { f(u8R\"x(})\")x\"); }",
+            "k(int n)",
+        ),
+    ]);
+}
+
+#[test]
+fn macros_with_arguments_are_expanded() {
+    each(&[
+        ("#define ARG(t) t *x, t y\n__global__ void k(ARG(float)) {}", "k(float *x, float y)"),
+        ("#define V(t, n) t ## n\n__global__ void k(V(float, 2) *x) {}", "k(float2 *x)"),
+        ("#define K(n, t) __global__ void n(t x)\n#define T(t) t *\nK(k, T(int)) {}", "k(int *x)"),
+        ("#define F(a) F(a) F(a)\n__global__ void k(int n) { F(F(1)); }", "k(int n)"),
+        ("#define F(a) a\n__global__ void k(F) {}", ""),
+        ("#define F(a) a\n__global__ void k(F(int n, int m)) {}", ""),
+        ("#define F(...) __VA_ARGS__\n__global__ void k(F(int n)) {}", ""),
+        ("#define S(a) #a\n__global__ void k(int n) { f(S(n)); }", "k(int n)"),
+    ]);
+}
+
+#[test]
+fn bounds_of_any_form_leave_a_kernel_its_signature() {
+    let bounds = "#if X > 3\n#define B __launch_bounds__(64)\n#else\n#define B\n#endif\n";
+    each(&[
+        ("#define B(n) __launch_bounds__(n)\n__global__ void B(64) k(int n) {}", "k(int n)"),
+        (
+            "#define B(n, ...) __launch_bounds__(n)\n__global__ void B(64, 2) k(int n) {}",
+            "k(int n)",
+        ),
+        (&format!("{bounds}__global__ B void k(int n) {{}}"), "k(int n)"),
+        (&format!("{bounds}__global__ void B k(int n) {{}}"), "k(int n)"),
+        ("__global__ void\n#ifdef __HIP__\n__launch_bounds__(64)\n#endif\nk(int n) {}", "k(int n)"),
+        ("__global__ void\n#ifdef __HIP__\nl(float x); __global__ void\n#endif\nk(int n) {}", ""),
+        (&format!("{bounds}__global__ void B(int n) {{}}"), ""),
+        (&format!("{bounds}__global__ void k B(int n) {{}}"), ""),
     ]);
 }
 
 #[test]
 fn what_is_not_certain_has_no_signature() {
     each(&[
-        // Macros with arguments, and macros that depend on a condition.
-        ("#define ARG(t) t *x, t y\n__global__ void k(ARG(float)) {}", ""),
+        // Macros that depend on a condition.
         (
             "#ifdef __CUDA_ARCH__\n#define REST , int n\n#else\n#define REST\n#endif\n__global__ void k(int m REST) {}",
             "",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 # Seconds after which a user wonders what the program does.
 _PATIENCE = 0.5
 _OFF = ("0", "off", "false", "no")
-_KERNEL = re.compile(r"__global__\b(?:[^;{}()]|__launch_bounds__\s*\([^)]*\))*?\b(?!__)(\w+)\s*\(")
 
 
 def _is_watched() -> bool:
@@ -39,7 +37,7 @@ def told(source: str, kept: bool) -> Iterator[None]:
         return
 
     def tell() -> None:
-        names = list(dict.fromkeys(_KERNEL.findall(source))) or ["a module"]
+        names = _core.kernel_names(source) or ["a module"]
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         is_kept = kept and _core.code_cache() is not None
         later = "; the code is kept for later runs" if is_kept else ""
