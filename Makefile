@@ -80,7 +80,8 @@ HIP_TESTS    := $(OF_KERNELS) $(call in_python,array,blas) $(call in_python,exch
 CUDA_TESTS   := tests/python/status_style $(call in_python,array,blas) \
   $(call in_python,driver,after_reset captures driver faults lifetimes status stream_blocks) \
   $(call in_python,exchange,arrow_columns dask forged_exchange numba_plugin) \
-  $(call in_python,kernels,cubemaps texture_references textures) $(call in_python,package,gallery)
+  $(call in_python,kernels,cubemaps texture_references textures) $(call in_python,package,gallery) \
+  $(call in_python,compile,diagnostics)
 
 # Functions that a ROCm runtime may lack, or may have without supporting them.
 HIDDEN  := hipMallocFromPoolAsync,hipMemPoolCreate,hipLaunchHostFunc,hipMallocManaged,$\

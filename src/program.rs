@@ -1,7 +1,7 @@
 //! Programs in CUDA C, compiled for any device.
 
 use cuda_c::dialects::{Adapted, Dialect, FOR_DEVICE, HEADER_FOLDERS, advice, gpu_headers};
-use cuda_c::{TemporaryFolder, write_headers};
+use cuda_c::{TemporaryFolder, diagnostics, write_headers};
 use hal::module::Compiled;
 use hal::{
     Device, Error, ErrorKind, Feature, Kernel, LoadOptions, Module, ModuleSource, Result,
@@ -114,8 +114,22 @@ impl Program {
     /// Compiles the program for a device.
     ///
     /// # Errors
-    /// `CompileFailed` with the compiler's log, in which lines are the program's own; `Unsupported` if no compiler
-    /// for the device is available.
+    /// `CompileFailed` with the errors as messages about the program's own lines, each with the line and a caret;
+    /// [`Error::log`] is the compiler's whole log. `Unsupported` if no compiler for the device is available.
+    ///
+    /// ```
+    /// use gpuarray::Program;
+    ///
+    /// # fn main() -> gpuarray::Result<()> {
+    /// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+    /// let program = Program::new("__global__ void k(int *x)\n{\n    x[0] = y;\n}");
+    /// let error = program.compile(device.as_ref()).unwrap_err();
+    /// let lines: Vec<&str> = error.detail().lines().collect();
+    /// assert!(lines[0].starts_with("kernel.cu:3:12: error: "));
+    /// assert_eq!(lines[1..], ["    3 |     x[0] = y;", "      |            ^"]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn compile(&self, device: &dyn Device) -> Result<Compiled> {
         let dialect = dialect(device);
         let adapted = self.adapted(dialect, device.features().contains(Feature::Textures));
@@ -137,15 +151,20 @@ impl Program {
         if result.as_ref().is_err_and(is_refused) && !vectors.is_empty() {
             result = compile(&format!("{before}{vectors}{text}")).or(result);
         }
-        result.map_err(|error| {
-            let compiler = device.compiler().unwrap_or_default();
-            let advice = advice(error.detail(), dialect, &compiler);
-            if advice.is_empty() {
-                return error;
-            }
-            let detail = format!("{}\n{advice}", error.detail());
-            Error::new(error.kind(), error.status(), error.call().to_owned(), detail)
+        result.map_err(|error| match error.kind() {
+            ErrorKind::CompileFailed => self.described(&error, device, dialect),
+            _ => error,
         })
+    }
+
+    /// Returns the error for a program that a compiler refuses, from the error with its log.
+    fn described(&self, error: &Error, device: &dyn Device, dialect: Dialect) -> Error {
+        let compiler = device.compiler().unwrap_or_default();
+        let advice = advice(error.detail(), dialect, &compiler);
+        let with_advice = |text: &str| format!("{text}\n{advice}").trim_end().to_owned();
+        let detail = with_advice(&diagnostics(error.detail(), &self.text, &self.file));
+        Error::new(error.kind(), error.status(), error.call().to_owned(), detail)
+            .with_log(&with_advice(error.detail()))
     }
 
     /// Functions and variables for the host that NVIDIA's compiler refuses, and nvcc leaves out, are compiled for the

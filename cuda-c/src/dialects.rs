@@ -21,7 +21,8 @@ mod vendor;
 mod warps;
 
 pub use code::code_of;
-use code::{after, has_includes, word_set, words};
+pub(crate) use code::words;
+use code::{after, has_includes, word_set};
 use insertion::Headers;
 use std::path::PathBuf;
 use vendor::Vendor;

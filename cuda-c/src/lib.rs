@@ -14,6 +14,7 @@
 mod alloca;
 mod constant_functions;
 mod declarations;
+mod diagnostics;
 pub mod dialects;
 mod headers;
 mod indices;
@@ -32,6 +33,7 @@ mod volatile_writes;
 
 pub use constant_functions::without_constexpr;
 pub use declarations::{CONSTANT_OF_FUNCTION, CONSTANT_PREFIX, Unit, unit};
+pub use diagnostics::{GENERATED, diagnostics, with_carets};
 pub use headers::{PREFIX as HEADER_PREFIX, PRELUDE, header_text, headers};
 pub use indices::{constant_indices, constant_indices_message};
 pub use messages::program_messages;

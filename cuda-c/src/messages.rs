@@ -83,7 +83,7 @@ impl Message<'_> {
 }
 
 /// Returns true for a line about text of the front end or of the language's headers.
-fn is_of_own_text(line: &str) -> bool {
+pub(crate) fn is_of_own_text(line: &str) -> bool {
     let file = line.split(':').next().unwrap_or_default();
     OWN.iter().any(|prefix| file.starts_with(prefix))
         || headers::headers().any(|(name, _)| file == name)
@@ -132,7 +132,7 @@ mod tests {
                        k.cu:2: note: here\nk.cu: At global scope:\nk.cu:4: warning: unused\n";
         assert_eq!(program_messages(own, ""), own);
         let global = "# 1 \"k.cu\"\n__gpuarray_global__ void k(auto p) {}\n";
-        let expected = "k.cu:1: error: kernel k: a parameter has a type, and not 'auto'\n";
+        let expected = "k.cu:1:26: error: kernel k: a parameter has a type, and not 'auto'\n";
         assert_eq!(program_messages(own, global), expected);
         assert_eq!(program_messages(&format!("{program}{own}"), ""), program);
         assert_eq!(program_messages(&format!("{own}{program}"), ""), program);
@@ -151,7 +151,7 @@ mod tests {
     fn a_brace_that_is_not_closed_is_named() {
         let log =
             "kernel k:1: error: expected '}' at end of input\nk.cu:1: note: to match this '{'\n";
-        let expected = "k.cu:3: error: this '{' has no '}'\n";
+        let expected = "k.cu:3:10: error: this '{' has no '}'\n";
         let text = "# 1 \"k.cu\"\n\n\nvoid k() { if (1) { }\n";
         assert_eq!(program_messages(log, text), expected);
         let own = "kernel k:1: error: 'constexpr' needed\n";
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn a_brace_too_many_is_named() {
         let log = "k.cu:5: error: expected declaration before '}' token\n";
-        let expected = "k.cu:2: error: this '}' has no '{'\n";
+        let expected = "k.cu:2:1: error: this '}' has no '{'\n";
         let text = "# 1 \"k.cu\"\nvoid k() {}\n}\n";
         assert_eq!(program_messages(log, text), expected);
         assert_eq!(program_messages(&format!("{log}{log}"), text), expected);

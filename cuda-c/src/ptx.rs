@@ -90,14 +90,14 @@ fn read(
 ) -> Result<(Statement, Vec<Placed>), String> {
     let message = |(token, what): (usize, String)| {
         let token = token.min(tokens.len() - 1);
-        format!("{}: error: inline PTX: {what}\n", tokens.place(token))
+        format!("{}: error: inline PTX: {what}\n", tokens.position(token))
     };
     let statement = statement::read(tokens, at);
     if is_hip && !statement.as_ref().is_ok_and(|it| it.text.trim().is_empty()) {
         return Err(format!(
             "{}: error: inline assembly of AMD's processors is not there on the host; use the functions \
              of HIP, or other code where __GPUARRAY_HOST__ is defined\n",
-            tokens.place(at)
+            tokens.position(at)
         ));
     }
     let statement = statement.map_err(message)?;
@@ -114,7 +114,7 @@ fn placed(tokens: &Tokens<'_>, statement: &Statement, (at, what): &parser::Wrong
     let line = statement.lines[..after].last().map(|it| it.1);
     let place = match (tokens.line(statement.range.start), line) {
         (Some((file, _)), Some(line)) => format!("{file}:{line}"),
-        _ => tokens.place(statement.range.start),
+        _ => tokens.position(statement.range.start),
     };
     format!("{place}: error: {what}\n")
 }

@@ -156,6 +156,13 @@ impl<'a> Tokens<'a> {
         self.line(index).map_or_else(String::new, |(file, line)| format!("{file}:{line}"))
     }
 
+    /// The file, the line and the column of a token in this text, for messages.
+    pub(crate) fn position(&self, index: usize) -> String {
+        let start = self.all[index].start;
+        let column = start - self.text[..start].rfind('\n').map_or(0, |it| it + 1) + 1;
+        self.line(index).map_or_else(String::new, |(file, line)| format!("{file}:{line}:{column}"))
+    }
+
     /// The file and the line of a token; `None` for a text without line markers.
     pub(crate) fn line(&self, index: usize) -> Option<(&'a str, usize)> {
         let start = self.all[index].start;

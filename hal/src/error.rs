@@ -3,6 +3,7 @@
 use crate::status::{Api, AtomicStatus, Status};
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 /// Classifies a failure, for programs that handle kinds of failures differently.
 ///
@@ -77,6 +78,7 @@ pub struct Error {
     status: Status,
     call: Cow<'static, str>,
     detail: Cow<'static, str>,
+    log: Option<Arc<str>>,
 }
 
 impl std::error::Error for Error {}
@@ -85,6 +87,8 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.status.api {
             Api::Host => f.write_str(&self.detail),
+            // The message is made of the log.
+            _ if self.log.is_some() => f.write_str(&self.detail),
             _ => write!(f, "{}: {}", self.call, self.detail),
         }
     }
@@ -116,7 +120,7 @@ impl Error {
         call: impl Into<Cow<'static, str>>,
         detail: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Error { kind, status, call: call.into(), detail: detail.into() }
+        Error { kind, status, call: call.into(), detail: detail.into(), log: None }
     }
 
     /// Returns an `InvalidArgument` error. `detail` names the argument, its value and the allowed values.
@@ -154,6 +158,12 @@ impl Error {
         Error::new(ErrorKind::InvalidHandle, Status::host(Status::INVALID_HANDLE), call, detail)
     }
 
+    /// Returns the error with a compiler's whole log, of which the message is a part.
+    #[must_use]
+    pub fn with_log(self, log: &str) -> Self {
+        Error { log: Some(log.into()), ..self }
+    }
+
     /// Returns the kind of the failure.
     pub fn kind(&self) -> ErrorKind {
         self.kind
@@ -179,6 +189,11 @@ impl Error {
     pub fn asked_at(mut self, file: &str, line: u32) -> Error {
         self.detail = format!("{} (asked for in {file}, line {line})", self.detail).into();
         self
+    }
+
+    /// Returns the whole log of the compiler that failed; empty if there is none, or if the message is the log.
+    pub fn log(&self) -> &str {
+        self.log.as_deref().unwrap_or_default()
     }
 }
 

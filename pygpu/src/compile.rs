@@ -86,6 +86,12 @@ pub(crate) fn adapted_program(
     Ok((it.before + &it.text, it.options, vendors.collect()))
 }
 
+/// Returns the errors in a compiler's log as messages about the lines of a program, which `file` names.
+#[pyfunction]
+pub(crate) fn diagnostics(log: &str, text: &str, file: &str) -> String {
+    cuda_c::diagnostics(log, text, file)
+}
+
 /// Returns the names of a program's kernels.
 #[pyfunction]
 pub(crate) fn kernel_names(text: &str) -> Vec<String> {

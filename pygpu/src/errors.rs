@@ -44,6 +44,9 @@ pub(crate) fn to_python(error: Error) -> PyErr {
             exception.setattr("status", error.status().code)?;
             exception.setattr("call", error.call())?;
             exception.setattr("detail", error.detail())?;
+            if !error.log().is_empty() {
+                exception.setattr("stderr", error.log())?;
+            }
             Ok(PyErr::from_value(exception))
         };
         match exceptions.and_then(build) {

@@ -141,6 +141,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         ipc::mem_get_ipc_handle,
         managed::managed_empty,
         compile::adapted_program,
+        compile::diagnostics,
         compile::code_cache,
         compile::code_of,
         compile::compile_program,

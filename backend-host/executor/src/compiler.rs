@@ -87,6 +87,8 @@ pub struct Preprocessed {
     log: String,
     options: Options,
     names: Vec<String>,
+    /// The text before the preprocessor, and its name in messages.
+    program: (String, String),
     warp_size: u32,
     is_hip: bool,
 }
@@ -260,7 +262,8 @@ impl Compiler {
         let program = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
         let text =
             format!("#line 1 \"<options>\"\n{macros}{included}#line 1 \"{escaped}\"\n{program}\n");
-        let mut output = self.run(&folder, &arguments, &text)?;
+        let original = (source.text, name);
+        let (mut output, mut log) = self.run(&folder, &arguments, &text, original)?;
         // Some headers are rarely needed. They are included in a second run, once it is known that the
         // program needs them.
         let written = String::from_utf8_lossy(&output.stdout);
@@ -268,16 +271,17 @@ impl Compiler {
         if !also.is_empty() {
             let also = also.iter().flat_map(|name| ["-include", name]).map(str::to_owned);
             arguments.splice(behind_prelude..behind_prelude, also);
-            output = self.run(&folder, &arguments, &text)?;
+            (output, log) = self.run(&folder, &arguments, &text, original)?;
         }
         let text = String::from_utf8_lossy(&output.stdout).replace(&folder.prefix(), "");
         let prefix = format!("{}/", language.to_string_lossy());
         Ok(Preprocessed {
             text: text.replace(&prefix, cuda_c::HEADER_PREFIX),
             language: prefix,
-            log: folder.log(&output),
+            log,
             options: options.clone(),
             names: source.names.iter().map(|name| (*name).to_owned()).collect(),
+            program: (source.text.to_owned(), name.to_owned()),
             warp_size: self.language.warp_size,
             is_hip: self.language.hip,
         })
@@ -292,7 +296,7 @@ impl Compiler {
         let last = ["-E", "-x", "c++", "-include", cuda_c::PRELUDE, folders];
         arguments.extend(last.map(str::to_owned));
         arguments.extend([language.to_string_lossy().into_owned(), "-".to_owned()]);
-        let output = self.run(&folder, &arguments, "")?;
+        let (output, _) = self.run(&folder, &arguments, "", ("", ""))?;
         Ok(String::from_utf8_lossy(&output.stdout).replace(&folder.prefix(), ""))
     }
 
@@ -302,7 +306,11 @@ impl Compiler {
     /// The same as [`Compiler::compile`].
     pub fn compile_preprocessed(&self, source: &Preprocessed) -> Result<Compiled> {
         self.compile_with_fallbacks(source).map_err(|error| match error {
-            Error::Refused(log) => Error::Refused(cuda_c::program_messages(&log, &source.text)),
+            Error::Refused(log) => {
+                let log = cuda_c::program_messages(&log, &source.text);
+                let (program, name) = source.program();
+                Error::Refused(cuda_c::with_carets(&log, &source.text, program, name))
+            }
             other => other,
         })
     }
@@ -369,7 +377,7 @@ impl Compiler {
             true => vec!["-O0".to_owned(), "-c".to_owned(), "-o".to_owned(), folder.file("unit.o")],
             false => vec!["-fsyntax-only".to_owned()],
         });
-        match self.run(&folder, &arguments, &text) {
+        match self.run(&folder, &arguments, &text, source.program()) {
             Err(Error::Refused(log)) => Err(Error::Refused(cuda_c::constant_indices_message(&log))),
             other => other.map(drop),
         }
@@ -384,7 +392,7 @@ impl Compiler {
         let language = self.toolchain.preprocessed_language();
         arguments.extend(["-x", language, "-c", "-", "-o"].map(str::to_owned));
         arguments.push(object.clone());
-        let compiled = self.run(&folder, &arguments, unit)?;
+        let (_, compiled) = self.run(&folder, &arguments, unit, source.program())?;
         let bytes = fs::read(&object).map_err(|error| folder.failed(&error))?;
         let symbols = Symbols::of(&bytes)?;
         let library = folder.file("unit.so");
@@ -410,20 +418,27 @@ impl Compiler {
             defined.push_str(".section .note.GNU-stack,\"\",%progbits\n");
             arguments.extend(["-x", "assembler", "-"].map(str::to_owned));
         }
-        let linked = self.run(&folder, &arguments, &defined)?;
+        let (_, linked) = self.run(&folder, &arguments, &defined, ("", ""))?;
         let library = fs::read(&library).map_err(|error| folder.failed(&error))?;
-        let log = [source.log.as_str(), &folder.log(&compiled), &folder.log(&linked)].concat();
+        let log = [source.log.as_str(), &compiled, &linked].concat();
         Ok(Compiled { library, log })
     }
 
-    /// Runs the compiler, and returns its output if it succeeds.
-    fn run(&self, folder: &Folder, arguments: &[String], input: &str) -> Result<Output> {
+    /// Runs the compiler, and returns its output and its log if it succeeds. The log quotes lines of the program that
+    /// the input was made of.
+    fn run(
+        &self,
+        folder: &Folder,
+        arguments: &[String],
+        input: &str,
+        (program, name): (&str, &str),
+    ) -> Result<(Output, String)> {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let output = self.toolchain.run(&arguments, input, None)?;
+        let log = cuda_c::with_carets(&folder.log(&output), input, program, name);
         if output.status.success() {
-            return Ok(output);
+            return Ok((output, log));
         }
-        let log = folder.log(&output);
         if log.trim().is_empty() {
             return Err(Error::System(format!("the C++ compiler ended with {}", output.status)));
         }
@@ -432,6 +447,10 @@ impl Compiler {
 }
 
 impl Preprocessed {
+    fn program(&self) -> (&str, &str) {
+        (&self.program.0, &self.program.1)
+    }
+
     /// Returns a description of everything, except the text and the compiler, that the code depends on.
     pub fn settings(&self) -> String {
         let Options { code, standard, debug, .. } = &self.options;

@@ -37,7 +37,7 @@ pub(super) fn check(tokens: &Tokens<'_>) -> Result<(), String> {
             }
             _ => continue,
         };
-        return Err(format!("{}: error: {what}\n", tokens.place(at)));
+        return Err(format!("{}: error: {what}\n", tokens.position(at)));
     }
     Ok(())
 }
@@ -60,7 +60,7 @@ pub(super) fn check_kernels(tokens: &Tokens<'_>, all: &[Declared]) -> Result<(),
             at += 1;
         }
         if words.iter().any(|it| VALUES.contains(it)) && !words.contains(&"void") {
-            let (place, name) = (tokens.place(open - 1), tokens.at(open - 1));
+            let (place, name) = (tokens.position(open - 1), tokens.at(open - 1));
             return Err(format!(
                 "{place}: error: kernel {name} returns a value: kernels are void\n"
             ));

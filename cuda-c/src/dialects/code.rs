@@ -86,7 +86,7 @@ fn is_part(byte: u8) -> bool {
 }
 
 /// Returns the words and numbers of a text, in order.
-pub(super) fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
+pub(crate) fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
     let bytes = text.as_bytes();
     let mut at = 0;
     std::iter::from_fn(move || {

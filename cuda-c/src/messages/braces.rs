@@ -43,7 +43,7 @@ pub(super) fn unclosed(tokens: &Tokens<'_>) -> Option<String> {
         (None, None) if is_of_wrapper(tokens, first) => last.unwrap_or(first),
         _ => first,
     };
-    Some(tokens.place(brace))
+    Some(tokens.position(brace))
 }
 
 /// Returns the location of the first closing brace without an opening one. If the brace before it closed the
@@ -55,7 +55,7 @@ pub(super) fn unopened(tokens: &Tokens<'_>) -> Option<String> {
             Some(true) => open.push(at),
             Some(false) => {
                 let Some(first) = open.pop() else {
-                    return Some(tokens.place(of_wrapper.unwrap_or(at)));
+                    return Some(tokens.position(of_wrapper.unwrap_or(at)));
                 };
                 if is_of_wrapper(tokens, first) {
                     of_wrapper = Some(at);
@@ -130,8 +130,9 @@ mod tests {
         ] {
             for header in ["", HEADER] {
                 let text = format!("{header}{begin}{text}");
-                let expected = Some(format!("k.cu:{line}"));
-                assert_eq!(unopened(&Tokens::of(&text)), expected, "{text}");
+                let expected = format!("k.cu:{line}:");
+                let found = unopened(&Tokens::of(&text)).unwrap_or_default();
+                assert!(found.starts_with(&expected), "{text}: {found}");
             }
         }
         let of_header = format!("{BEGIN}# 1 \"/x.h\" 1 3\n}}\n");
@@ -164,8 +165,9 @@ mod tests {
         ] {
             for header in ["", HEADER] {
                 let text = format!("{header}{begin}{text}");
-                let expected = Some(format!("k.cu:{line}"));
-                assert_eq!(unclosed(&Tokens::of(&text)), expected, "{text}");
+                let expected = format!("k.cu:{line}:");
+                let found = unclosed(&Tokens::of(&text)).unwrap_or_default();
+                assert!(found.starts_with(&expected), "{text}: {found}");
             }
         }
         assert_eq!(unclosed(&Tokens::of(&format!("{BEGIN}{FUNCTION}"))), None);

@@ -25,7 +25,7 @@ pub(super) fn refused(log: &str, tokens: &Tokens<'_>) -> Option<String> {
     };
     let mut found = declarations.iter().filter(is_it);
     let (kernel, None) = (found.next()?, found.next()) else { return None };
-    let place = tokens.place(kernel.parameters? - 1);
+    let place = tokens.position(kernel.parameters? - 1);
     let is_own = |text: &str| OWN.iter().any(|own| text.contains(own));
     Some(match wrong(tokens, kernel) {
         Some(what) => format!("{place}: error: kernel {plain}: {what}\n"),
@@ -93,12 +93,13 @@ mod tests {
             ("k(int &&o) {}", own, "a parameter cannot be a reference by '&&'\n"),
             ("k(int a, auto b) {}", own, "a parameter has a type, and not 'auto'\n"),
         ] {
+            let column = text.find("k(").expect("the kernel's name") + 1;
             let text = format!("# 1 \"k.cu\"\nint k;\n{global} l() {{}}\n{global}\n{text}");
-            let expected = format!("k.cu:4: error: kernel k: {expected}");
+            let expected = format!("k.cu:4:{column}: error: kernel k: {expected}");
             assert_eq!(refused(log, &Tokens::of(&text)), Some(expected), "{text}");
         }
         let plain = format!("# 1 \"k.cu\"\n{global} k() {{}}\n");
-        let expected = format!("k.cu:1: error: the compiler refuses kernel k\n{own}");
+        let expected = format!("k.cu:1:26: error: the compiler refuses kernel k\n{own}");
         assert_eq!(refused(own, &Tokens::of(&plain)), Some(expected));
         let two = format!("{plain}{global} k(int a) {{}}\n");
         assert_eq!(refused(own, &Tokens::of(&two)), None);

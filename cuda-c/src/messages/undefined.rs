@@ -51,7 +51,7 @@ fn declaration(tokens: &Tokens<'_>, name: &str) -> Option<String> {
     let last = own.next_back();
     let word = || own.find(|&at| tokens.at(at) == plain);
     match declared.or_else(word) {
-        Some(at) => Some(tokens.place(at)),
+        Some(at) => Some(tokens.position(at)),
         None => Some(tokens.line(last?)?.0.to_owned()),
     }
 }
@@ -66,10 +66,10 @@ mod tests {
         let text = "# 1 \"k.cu\"\nvoid g() {}\nint f(int, float);\nnamespace n { extern int v; }\n\
                     struct S { int f(); };\nvoid k() { f(1, 2.f); n::v = 1; }\n";
         for (name, expected) in [
-            ("f(int, float)", "k.cu:2"),
-            ("f", "k.cu:2"),
-            ("n::v", "k.cu:3"),
-            ("int f<int>(int)", "k.cu:2"),
+            ("f(int, float)", "k.cu:2:5"),
+            ("f", "k.cu:2:5"),
+            ("n::v", "k.cu:3:26"),
+            ("int f<int>(int)", "k.cu:2:5"),
             ("log9", "k.cu"),
         ] {
             for log in [

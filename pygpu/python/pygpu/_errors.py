@@ -99,11 +99,14 @@ class DeviceLostInLaunch(DeviceLost, LaunchError):
 class CompileError(Error):
     """The compiler refused a kernel's source. The parameters are also attributes.
 
+    The text has the errors, each once, at the program's own lines; ``stderr`` has all that the
+    compiler said.
+
     >>> try:
     ...     compiler.compile("__global__ void f() { x; }")
     ... except driver.CompileError as error:
-    ...     "x" in error.stderr
-    True
+    ...     "kernel.cu:1:23: error: " in str(error), "x" in error.stderr
+    (True, True)
 
     Parameters
     ----------
@@ -124,6 +127,8 @@ class CompileError(Error):
 
     def __str__(self) -> str:
         result = self.msg
+        if self.detail:
+            return result if self.detail in result else f"{result}\n{self.detail}"
         if self.command_line:
             result += f"\n[command: {' '.join(self.command_line)}]"
         for name in ("stdout", "stderr"):

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from device import BACKEND
+from refused_programs import TEXTS as REFUSED
+from refused_programs import check_text, marked
 
 from pygpu import _core
 from pygpu.compiler import SourceModule
@@ -130,3 +132,10 @@ def test_what_nvrtc_makes_of_it(nvrtc, text):
 def test_an_error_beside_functions_for_the_host_is_shown(nvrtc):
     log = nvrtc("int main() { return 0; }\n__global__ void k() { nothing_here(); }")
     assert re.search(r"kernel.cu\(2\): error: .*nothing_here", log)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_an_error_has_the_line_and_a_caret(nvrtc, name):
+    text = f'extern "C++" {{\n{REFUSED[name]}\n}}' if "template" in name else REFUSED[name]
+    plain = marked(text)[0]
+    check_text(name, text, _core.diagnostics(nvrtc(plain), plain, "kernel.cu").splitlines())

@@ -5,13 +5,16 @@ use crate::options::{DEFAULT_ARCHITECTURE, Options};
 use crate::toolchain::Toolchain;
 
 impl Compiler {
-    /// Columns refer to the preprocessed text, and the compiler does not have a file to quote lines from.
-    fn message_options(&self) -> [String; 3] {
-        let caret = match self.toolchain.is_clang {
-            true => "-fno-caret-diagnostics",
-            false => "-fno-diagnostics-show-caret",
+    /// The compiler does not have a file to quote lines from. Columns are those of bytes.
+    fn message_options(&self) -> impl Iterator<Item = String> {
+        let (caret, bytes) = match (self.toolchain.is_clang, self.toolchain.major_version()) {
+            (true, _) => ("-fno-caret-diagnostics", None),
+            (false, version) => (
+                "-fno-diagnostics-show-caret",
+                (version >= 11).then_some("-fdiagnostics-column-unit=byte"),
+            ),
         };
-        ["-fno-show-column", caret, "-fdiagnostics-color=never"].map(str::to_owned)
+        [caret, "-fdiagnostics-color=never"].into_iter().chain(bytes).map(str::to_owned)
     }
 
     /// Accepts constructs that CUDA's compilers accept, with or without a warning: narrowing conversions in

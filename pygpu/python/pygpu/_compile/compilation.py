@@ -35,7 +35,8 @@ def compile(
 ) -> bytes:
     """Compiles CUDA C for the current device, by NVRTC, hipRTC or the host's C++ compiler.
 
-    Raises ``CompileError`` if the source is refused; ``stderr`` is the compiler's log.
+    Raises ``CompileError`` if the source is refused: its text has each error with the line, and
+    ``stderr`` is the compiler's log.
     Raises ``Unsupported`` without a compiler for the backend, or if ``nvcc`` is needed and missing,
     and ``AssertionError`` for another ``target``.
 
@@ -114,9 +115,8 @@ def compile(
             result, log = _core.compile_program(program)
     except CompileError as error:
         command = [f"--{target}", *given, _FILE]
-        failure = CompileError(
-            f"compilation of {_FILE} failed", command, stdout="", stderr=error.detail or ""
-        )
+        log = error.stderr or error.detail
+        failure = CompileError(f"compilation of {_FILE} failed", command, stdout="", stderr=log)
         failure.status, failure.call, failure.detail = error.status, error.call, error.detail
         raise failure from None
     if log:

@@ -142,7 +142,7 @@ def compile(
     program = _path(nvcc)
     if program is None:
         raise Unsupported(f"nvcc is {nvcc!r}, and there is no such program to run")
-    name = "kernel.cu"
+    name, text = "kernel.cu", source
     if not no_extern_c:
         source = f'extern "C" {{\n#line 1 "{name}"\n{source}\n}}\n'
     command = [program, f"--{target}", *options]
@@ -163,12 +163,10 @@ def compile(
         )
         path = Path(folder, output)
         if done.returncode != 0 or not path.is_file():
-            raise CompileError(
-                f"nvcc compilation of {name} failed",
-                command,
-                stdout=done.stdout,
-                stderr=done.stderr,
-            )
+            what = f"nvcc compilation of {name} failed"
+            failure = CompileError(what, command, stdout=done.stdout, stderr=done.stderr)
+            failure.detail = _core.diagnostics(done.stderr + done.stdout, text, name)
+            raise failure
         result = path.read_bytes()
         if keep:
             kept = tempfile.mkdtemp()

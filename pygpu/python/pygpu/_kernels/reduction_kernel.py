@@ -39,14 +39,9 @@ PARTIALS = "pycuda_reduction_inp"
 _LANES = 16
 
 
-def _one_line(text: Any) -> str:
-    return " ".join(_core.code_of(str(text), keep_literals=True).splitlines())
-
-
-def _macros(out_type: str, reduce_expr: str, preamble: str, block_size: int) -> str:
+def _begin(name: str, out_type: str, preamble: str, block_size: int) -> str:
     return f"""#define BLOCK_SIZE {block_size}
-#define REDUCE(a, b) ({_one_line(reduce_expr)})
-{snippets.part("preamble", preamble)}
+{snippets.part(f"preamble of {name}", preamble)}
 typedef {out_type} out_type;
 struct pygpu_values {{
     alignas(16) unsigned char bytes[BLOCK_SIZE * sizeof(out_type)];
@@ -54,9 +49,29 @@ struct pygpu_values {{
 """
 
 
-def _kernel(
-    name: str, parameters: str, arrays: str, neutral: Any, map_expr: str, block_size: int
-) -> str:
+class _Texts:
+    """The expressions of a kernel, as statements around them need them; without ``map_expr``, its
+    elements are results of another one."""
+
+    def __init__(self, name: str, neutral: Any, reduce_expr: str, map_expr: str | None) -> None:
+        self.neutral = snippets.part(f"neutral of {name}", str(neutral))
+        if map_expr is None:
+            self._mapped = f"{PARTIALS}[i]"
+        else:
+            self._mapped = snippets.part(f"map_expr of {name}", map_expr)
+        self._reduced = snippets.part(f"reduce_expr of {name}", reduce_expr)
+
+    def mapped(self, value: str) -> str:
+        """Returns the declaration of a value: that of the element at ``i``."""
+        return f"const auto {value} = ({self._mapped});"
+
+    def reduced(self, target: str, other: str, kind: str = "const auto") -> str:
+        """Returns the assignment of two values' combination to the first one. The expression names
+        them ``a`` and ``b``, whatever the arrays are called."""
+        return f"{{ out_type &a = {target}; {kind} &b = {other}; a = ({self._reduced}); }}"
+
+
+def _kernel(name: str, parameters: str, arrays: str, texts: _Texts, block_size: int) -> str:
     """Returns a kernel whose blocks have one result each.
 
     Threads first combine elements a whole grid apart, four at a time so that their loads overlap.
@@ -64,11 +79,11 @@ def _kernel(
     """
     size = block_size - 1
     values = "".join(
-        f"        const auto pygpu_{k} = READ_AND_MAP((i + {k} * pygpu_step));\n" for k in range(4)
+        f"        i = pygpu_at + {k} * pygpu_step;\n        {texts.mapped(f'pygpu_{k}')}\n"
+        for k in range(4)
     )
-    combined = "".join(f"        acc = REDUCE(acc, pygpu_{k});\n" for k in range(4))
+    combined = "".join(f"        {texts.reduced('acc', f'pygpu_{k}')}\n" for k in range(4))
     return f"""
-#define READ_AND_MAP(i) ({_one_line(map_expr)})
 extern "C" __global__ void {name}(out_type *out, {parameters})
 {{
     __shared__ pygpu_values pygpu_shared;
@@ -76,19 +91,20 @@ extern "C" __global__ void {name}(out_type *out, {parameters})
     {arrays}
     const unsigned tid = threadIdx.x;
     const size_t pygpu_step = (size_t)gridDim.x * BLOCK_SIZE;
-    out_type acc = {_one_line(neutral)};
-    size_t i = (size_t)blockIdx.x * BLOCK_SIZE + tid;
-    for (; i + 3 * pygpu_step < n; i += 4 * pygpu_step) {{
+    out_type acc = {texts.neutral};
+    size_t i, pygpu_at = (size_t)blockIdx.x * BLOCK_SIZE + tid;
+    for (; pygpu_at + 3 * pygpu_step < n; pygpu_at += 4 * pygpu_step) {{
 {values}{combined}    }}
-    for (; i < n; i += pygpu_step) {{
-        acc = REDUCE(acc, READ_AND_MAP(i));
+    for (i = pygpu_at; i < n; i += pygpu_step) {{
+        {texts.mapped("pygpu_0")}
+        {texts.reduced("acc", "pygpu_0")}
     }}
     sdata[tid] = acc;
     __syncthreads();
     for (unsigned pygpu_half = {1 << max(size.bit_length() - 1, 0)}; pygpu_half > 0;
          pygpu_half /= 2) {{
         if (tid < pygpu_half && tid + pygpu_half < BLOCK_SIZE) {{
-            sdata[tid] = REDUCE(sdata[tid], sdata[tid + pygpu_half]);
+            {texts.reduced("sdata[tid]", "sdata[tid + pygpu_half]", "out_type")}
         }}
         __syncthreads();
     }}
@@ -96,48 +112,47 @@ extern "C" __global__ void {name}(out_type *out, {parameters})
         out[blockIdx.x] = sdata[0];
     }}
 }}
-#undef READ_AND_MAP
 """
 
 
-def _kernel_of_host(name: str, parameters: str, arrays: str, neutral: Any, map_expr: str) -> str:
+def _kernel_of_host(name: str, parameters: str, arrays: str, texts: _Texts) -> str:
     """Returns the kernel for the host, where a block is one thread and combines a part of the
     elements, in :data:`_LANES` independent values."""
-    neutral = _one_line(neutral)
     halves = []
     half = _LANES
     while half := half // 2:
+        other = f"pygpu_lanes[pygpu_k + {half}]"
         halves.append(
             f"        for (int pygpu_k = 0; pygpu_k < {half}; ++pygpu_k) {{\n"
-            f"            pygpu_lanes[pygpu_k] = "
-            f"REDUCE(pygpu_lanes[pygpu_k], pygpu_lanes[pygpu_k + {half}]);\n"
+            f"            {texts.reduced('pygpu_lanes[pygpu_k]', other, 'out_type')}\n"
             "        }\n"
         )
     return f"""
-#define READ_AND_MAP(i) ({_one_line(map_expr)})
 extern "C" __global__ void {name}(out_type *out, {parameters})
 {{
     {arrays}
     const size_t pygpu_most = n / gridDim.x, pygpu_more = n % gridDim.x, pygpu_block = blockIdx.x;
-    size_t i = pygpu_block * pygpu_most + (pygpu_block < pygpu_more ? pygpu_block : pygpu_more);
-    const size_t pygpu_end = i + pygpu_most + (pygpu_block < pygpu_more);
-    out_type acc = {neutral};
-    if (pygpu_end - i >= {_LANES}) {{
-        out_type pygpu_lanes[{_LANES}] = {{{", ".join([neutral] * _LANES)}}};
-        for (; pygpu_end - i >= {_LANES}; i += {_LANES}) {{
+    size_t pygpu_at =
+        pygpu_block * pygpu_most + (pygpu_block < pygpu_more ? pygpu_block : pygpu_more);
+    const size_t pygpu_end = pygpu_at + pygpu_most + (pygpu_block < pygpu_more);
+    out_type acc = {texts.neutral};
+    if (pygpu_end - pygpu_at >= {_LANES}) {{
+        out_type pygpu_lanes[{_LANES}] = {{{", ".join(["acc"] * _LANES)}}};
+        for (; pygpu_end - pygpu_at >= {_LANES}; pygpu_at += {_LANES}) {{
             for (int pygpu_k = 0; pygpu_k < {_LANES}; ++pygpu_k) {{
-                const auto pygpu_value = READ_AND_MAP((i + pygpu_k));
-                pygpu_lanes[pygpu_k] = REDUCE(pygpu_lanes[pygpu_k], pygpu_value);
+                const size_t i = pygpu_at + pygpu_k;
+                {texts.mapped("pygpu_value")}
+                {texts.reduced("pygpu_lanes[pygpu_k]", "pygpu_value")}
             }}
         }}
-{"".join(halves)}        acc = REDUCE(acc, pygpu_lanes[0]);
+{"".join(halves)}        {texts.reduced("acc", "pygpu_lanes[0]", "out_type")}
     }}
-    for (; i < pygpu_end; ++i) {{
-        acc = REDUCE(acc, READ_AND_MAP(i));
+    for (size_t i = pygpu_at; i < pygpu_end; ++i) {{
+        {texts.mapped("pygpu_value")}
+        {texts.reduced("acc", "pygpu_value")}
     }}
     out[blockIdx.x] = acc;
 }}
-#undef READ_AND_MAP
 """
 
 
@@ -173,9 +188,10 @@ def get_reduction_module(
         ReductionKernel. The pieces of the source as texts, and how it is compiled.
     """
     source = snippets.headers(Strides())
-    source += _macros(out_type, reduce_expr, preamble, block_size)
+    source += _begin(name, out_type, preamble, block_size)
     parameters = f"{arguments}, unsigned int seq_count, size_t n"
-    source += _kernel(name, parameters, "", neutral, map_expr, block_size)
+    texts = _Texts(name, neutral, reduce_expr, map_expr)
+    source += _kernel(name, parameters, "", texts, block_size)
     return snippets.module_of(source, options, keep)
 
 
@@ -321,12 +337,13 @@ class ReductionKernel(_core.ReductionLauncher):
 
         def build(strides: Strides) -> Any:
             source = snippets.headers(strides)
-            source += _macros(self._out_type, reduce_expr, preamble, THREADS)
+            source += _begin(name, self._out_type, preamble, THREADS)
             parameters = snippets.parameters(self._arguments, ["size_t n"], strides)
             arrays = snippets.strided_arrays(self._arguments, strides)
             inputs = f"const out_type *{PARTIALS}, {parameters}"
-            first = names[0], parameters, arrays, neutral, map_expr
-            for text in (first, (names[1], inputs, arrays, neutral, f"{PARTIALS}[i]")):
+            stages = (names[0], parameters, map_expr), (names[1], inputs, None)
+            for stage, own, expression in stages:
+                text = stage, own, arrays, _Texts(name, neutral, reduce_expr, expression)
                 source += _kernel_of_host(*text) if on_host else _kernel(*text, THREADS)
             return snippets.module_of(source, options, keep)
 

@@ -283,9 +283,15 @@ def strided_arrays(declared: Sequence[Declared], strides: Strides) -> str:
     )
 
 
+# The directive that ends a piece of the program's source, and its form in a whole text: a message
+# about a generated line then tells which piece is next to it.
+_GENERATED = '#line 1 "generated source"'
+_NUMBERED = '#line {} "generated source"'
+
+
 def part(name: str, text: str) -> str:
     """Returns a piece of the program's source, whose lines messages count from 1."""
-    return f'\n#line 1 "{name}"\n{text}\n#line 1 "generated source"\n' if text.strip() else ""
+    return f'\n#line 1 "{name}"\n{text}\n{_GENERATED}\n' if text.strip() else ""
 
 
 def headers(strides: Strides) -> str:
@@ -311,6 +317,10 @@ def module_of(
     source: str, options: Sequence[str] | None = None, keep: bool = False
 ) -> SourceModule:
     """Compiles the source of a generated kernel."""
+    lines = f"{_GENERATED}\n{source}".split("\n")
+    numbers = (_NUMBERED.format(number) for number in range(2, len(lines) + 2))
+    pairs = zip(lines, numbers, strict=True)
+    source = "\n".join(new if line == _GENERATED else line for line, new in pairs)
     # The compiler's modules are imported by the first program that compiles.
     from ..compiler import SourceModule
 
@@ -327,5 +337,5 @@ def build_strided(build: Any, strides: Strides, name: str) -> Any:
         build(Strides())
         raise RuntimeError(
             f"kernel {name} compiles for contiguous arrays only: it uses an array otherwise than "
-            f"by an index, as in x[i]\n{error.stderr}"
+            f"by an index, as in x[i]\n{error.detail}"
         ) from error
