@@ -138,19 +138,83 @@ fn is_of_cuda(code: &str, all: &HashSet<&str>, has_groups: bool) -> bool {
             matches!(&code[it.clone()], "__popcll" | "__ffsll" | "__clzll" | "__brevll");
         let argument = after(&after(code, it.end)[1..], 0);
         let word = words(argument).next().filter(|it| it.start == 0).map_or("", |it| &argument[it]);
-        is_counted && (word == "__activemask" || active.contains(word))
+        is_counted && (word == "__activemask" || active.iter().any(|it| it.1 == word))
     });
     if counts_64 {
         return false;
     }
-    let masks: Vec<&str> = words(code).filter_map(|it| mask(code, &it)).collect();
+    let calls = words(code).filter_map(|it| Some((it.start, mask(code, &it)?)));
+    let masks: Vec<(usize, &str)> = calls.collect();
     if masks.is_empty() && !all.contains("__activemask") {
         return has_groups;
     }
-    let names = masks.iter().flat_map(|mask| words(mask).map(|it| &mask[it]));
-    let names = names.filter(|it| !it.starts_with(|it: char| it.is_ascii_digit())).chain(active);
-    let names: HashSet<&str> = names.collect();
-    !masks.iter().any(|it| has_wide(it)) && !names.iter().any(|it| is_wide(code, it))
+    let names = masks.iter().flat_map(|&(at, mask)| words(mask).map(move |it| (at, &mask[it])));
+    let names = names.filter(|it| !it.1.starts_with(|it: char| it.is_ascii_digit()));
+    let scopes = Scopes::of(code);
+    !masks.iter().any(|it| has_wide(it.1)) && !names.chain(active).any(|it| scopes.is_wide(it))
+}
+
+/// A text's functions, in which names are declared.
+struct Scopes<'t> {
+    code: &'t str,
+    functions: Vec<Range<usize>>,
+    /// The text with spaces in place of the functions.
+    outside: String,
+}
+
+impl<'t> Scopes<'t> {
+    fn of(code: &'t str) -> Scopes<'t> {
+        let mut functions: Vec<Range<usize>> = Vec::new();
+        // The starts of open blocks that are functions, how many there are, and the end of the last declaration.
+        let (mut open, mut depth, mut last) = (Vec::new(), 0_usize, 0);
+        for (at, byte) in code.bytes().enumerate() {
+            match byte {
+                b'{' => {
+                    let start = follows_parameters(&code[..at]).then_some(last);
+                    depth += usize::from(start.is_some());
+                    open.push(start);
+                }
+                b'}' => {
+                    if let Some(start) = open.pop().flatten() {
+                        depth -= 1;
+                        // The outermost function has all that is in it.
+                        if depth == 0 {
+                            functions.push(start..at + 1);
+                        }
+                    }
+                }
+                _ => {}
+            }
+            if matches!(byte, b'{' | b'}' | b';') && depth == 0 {
+                last = at + 1;
+            }
+        }
+        let mut outside = code.as_bytes().to_vec();
+        for range in &functions {
+            outside[range.clone()].fill(b' ');
+        }
+        let outside = String::from_utf8_lossy(&outside).into_owned();
+        Scopes { code, functions, outside }
+    }
+
+    /// True if a name at a position has a type or a value of more than 32 bits.
+    fn is_wide(&self, (at, name): (usize, &str)) -> bool {
+        let inside = self.functions.iter().find(|it| it.contains(&at));
+        is_wide(&self.outside, name)
+            || inside.is_some_and(|it| is_wide(&self.code[it.clone()], name))
+            || definitions(self.code).any(|it| it.1 == name && has_wide(line_of(it.2)))
+    }
+}
+
+/// True for the text before the body of a function.
+fn follows_parameters(before: &str) -> bool {
+    let mut before = before.trim_end();
+    while let Some(rest) =
+        ["const", "noexcept", "override", "final"].iter().find_map(|it| before.strip_suffix(it))
+    {
+        before = rest.trim_end();
+    }
+    before.ends_with(')')
 }
 
 /// True for a comparison of the width with 64, which only programs for HIP make.
@@ -164,14 +228,14 @@ fn compares_with_64(code: &str) -> bool {
     })
 }
 
-/// The variables that have the value of `__activemask()`.
-fn active_masks(code: &str) -> HashSet<&str> {
+/// The variables that have the value of `__activemask()`, and where they get it.
+fn active_masks(code: &str) -> Vec<(usize, &str)> {
     let all: Vec<_> = words(code).collect();
     let pairs = all.windows(2).filter(|pair| {
         let between = code[pair[0].end..pair[1].start].trim();
         matches!(between, "=" | "(" | "{") && &code[pair[1].clone()] == "__activemask"
     });
-    pairs.map(|pair| &code[pair[0].clone()]).collect()
+    pairs.map(|pair| (pair[0].start, &code[pair[0].clone()])).collect()
 }
 
 /// The mask of a call: its first argument.
@@ -249,14 +313,13 @@ fn is_wide(code: &str, name: &str) -> bool {
         }
     });
     let line = |at: usize| code[at..].split([';', '\n']).next().unwrap_or("");
-    let is_defined = || definitions(code).any(|it| it.1 == name && has_wide(line_of(it.2)));
     let is_assigned = || {
         words(code).filter(|it| &code[it.clone()] == name).any(|it| {
             let rest = after(code, it.end);
             rest.starts_with(['=', '{']) && has_wide(line(code.len() - rest.len() + 1))
         })
     };
-    is_declared || is_defined() || is_assigned()
+    is_declared || is_assigned()
 }
 
 fn line_of(text: &str) -> &str {
@@ -280,6 +343,9 @@ mod tests {
         "long long ship(long long a, unsigned m) { return __shfl_sync(m, a, warpSize); }",
         "__syncwarp(0xff); warpSize // hip",
         "auto t = \"hipMalloc\"; __all_sync(-1, warpSize)",
+        "void f(unsigned long long m) { m = 1; } void g(unsigned m) { __any_sync(m, warpSize); }",
+        "void f() { long m = 1; } struct S { void g() const { auto m = __activemask(); warpSize; } };",
+        "namespace n { void f() { auto m = ~0ull; if (m) { } } void g(int m) { __any_sync(m, warpSize); } }",
     ];
     const OF_BOTH: &[&str] = &[
         "__shfl_sync(~0ull, x, warpSize - 1)",
@@ -303,6 +369,11 @@ mod tests {
         "#include \"hip/hip_runtime.h\"\n__any_sync(0xffffffff, x) + warpSize",
         "__builtin_amdgcn_readfirstlane(x) + __any_sync(0xffffffff, x) + warpSize",
         "__syncwarp(); warpSize",
+        "void f(unsigned m) { m = 1; } void g(unsigned long long m) { __any_sync(m, warpSize); }",
+        "__constant__ long long m; void f(unsigned n) { __any_sync(m, warpSize); }",
+        "struct S { long long m; void f() const { if (m) { __any_sync(m, warpSize); } } };",
+        "void f() { auto g = [](uint64_t m) { return __any_sync(m, warpSize); }; }",
+        "void f() {\n#define FULL ~0ull\n} void g() { __any_sync(FULL, warpSize); }",
     ];
     /// Texts, and whether they define a warp function for numbers.
     const OWN_DEFINITIONS: &[(&str, bool)] = &[
