@@ -186,7 +186,46 @@ pub(super) fn in_front(texts: &[String], codes: &[String]) -> String {
     for name in own_functions(&code) {
         lines += &next_to_own(name);
     }
+    for name in ["min", "max"].into_iter().filter(|it| has_own_template(&code, it)) {
+        lines += &extremes_next_to_own(name);
+    }
     lines
+}
+
+/// True if a program defines a template of a name, and has the name without a class or namespace only: AMD's headers
+/// have such a template.
+fn has_own_template(code: &str, name: &str) -> bool {
+    let all = || words(code).filter(|it| &code[it.clone()] == name);
+    let is_plain = all().all(|it| {
+        let before = code[..it.start].trim_end();
+        !["::", ".", "->"].iter().any(|mark| before.ends_with(mark))
+    });
+    let is_template = |word: std::ops::Range<usize>| {
+        let head = code[..word.start].rfind([';', '{', '}', '#']).map_or(0, |it| it + 1);
+        words(&code[head..word.start]).next().is_some_and(|it| &code[head..][it] == "template")
+            && defines(after(code, word.end))
+    };
+    is_plain && all().any(is_template)
+}
+
+/// The lines that rename such a template, next to CUDA's functions for numbers, which come before a template.
+fn extremes_next_to_own(name: &str) -> String {
+    const INTEGERS: [&str; 6] =
+        ["int", "unsigned", "long", "unsigned long", "long long", "unsigned long long"];
+    let mut pairs: Vec<(&str, &str)> = Vec::new();
+    for pair in INTEGERS.chunks(2) {
+        pairs.extend(pair.iter().flat_map(|one| pair.iter().map(move |two| (*one, *two))));
+    }
+    let floats = ["float", "double"];
+    pairs.extend(floats.iter().flat_map(|one| floats.iter().map(move |two| (*one, *two))));
+    let mut lines = "extern \"C++\" {\n".to_owned();
+    for (one, two) in pairs {
+        let _ = writeln!(
+            lines,
+            "__device__ inline decltype(({one})0 + ({two})0) pygpu_own_{name}({one} x, {two} y) {{ return {name}(x, y); }}"
+        );
+    }
+    format!("{lines}}}\n#define {name} pygpu_own_{name}\n")
 }
 
 /// True for a text whose macros may put the name of a function with a stated rounding together.
@@ -378,6 +417,23 @@ mod tests {
             let expected: String =
                 names.iter().map(|it| format!("#include <pygpu-amd-{it}.hpp>\n")).collect();
             assert_eq!(lines, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn templates_of_extremes_are_those_of_programs_for_cuda() {
+        let own = "template <class T> __device__ T max(T a, T b) { return a; }\n";
+        for (text, expected) in [
+            (own.to_owned(), true),
+            (format!("int f(int a) {{ return max(a, 2); }} {own}"), true),
+            (format!("{own} int f() {{ return n::max(1, 2); }}"), false),
+            (format!("{own} int f() {{ return limits<int>::max() + a.max; }}"), false),
+            ("template <class T> T max(T a, T b); int f() { return max(1, 2); }".to_owned(), false),
+            ("template <class T> T f(T a) { return max(a, 2); }".to_owned(), false),
+            ("int max(int a, int b) { return a; }".to_owned(), false),
+        ] {
+            let lines = in_front(&[text.clone()], &[code_of(&text, false)]);
+            assert_eq!(lines.contains("#define max pygpu_own_max"), expected, "{text}");
         }
     }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from processes import with_libraries
-from rocm_compilers import COMPILERS, folder_of, run_with_compiler
+from rocm_compilers import COMPILERS, compiled, folder_of, run_with_compiler
 
 from pygpu import choose_backend
 
@@ -114,6 +114,28 @@ try:
 except driver.CompileError as error:
     print(error.stderr)
 """
+
+
+# CUDA has functions of numbers, and prefers them; AMD has a template of its own.
+OWN_EXTREMES = """
+template <class T> __device__ T max(T a, T b) { return a > b ? a : b; }
+template <class T> constexpr __device__ T min(const T &a, const T &b) { return b < a ? b : a; }
+struct S { int x; __device__ bool operator>(const S &o) const { return x > o.x; } };
+extern "C" __global__ void k(int *o, float *f, double *d, unsigned long *u) {
+    o[0] = max(o[1], 3) + min(o[2], o[3]) + max(S{o[0]}, S{o[1]}).x + max<short>(o[0], 3);
+    f[0] = max(f[1], f[2]) + min(f[1], 2.0f);
+    d[0] = max(d[1], 2.0) + min(2.0, d[2]);
+    u[0] = max(u[1], u[2]) + min(u[0], 3ul) + max(o[1], 3u);
+}
+"""
+
+
+@pytest.mark.skipif(
+    choose_backend() != "hip", reason="devices of HIP are needed to ask its compiler"
+)
+@pytest.mark.parametrize(("generation", "target"), COMPILERS[::2])
+def test_own_templates_of_extremes_compile(tmp_path, generation, target):
+    assert compiled(generation, target, tmp_path, OWN_EXTREMES, no_extern_c=True)
 
 
 @pytest.mark.skipif(
