@@ -432,8 +432,9 @@ mod tests {
             ("template <class T> T f(T a) { return max(a, 2); }".to_owned(), false),
             ("int max(int a, int b) { return a; }".to_owned(), false),
         ] {
-            let lines = in_front(&[text.clone()], &[code_of(&text, false)]);
-            assert_eq!(lines.contains("#define max pygpu_own_max"), expected, "{text}");
+            let code = code_of(&text, false);
+            let lines = in_front(&[text], &[code]);
+            assert_eq!(lines.contains("#define max pygpu_own_max"), expected, "{lines}");
         }
     }
 
