@@ -1,7 +1,7 @@
 //! A front end for CUDA C: text in, text for a C++ compiler out.
 //!
 //! [`dialects`] adapts a program as nvcc takes it to a run-time compiler or to the host's. [`Signatures`] reads the
-//! parameters of kernels from such a program.
+//! parameters of kernels from such a program. [`diagnostics()`] turns any compiler's log into messages about it.
 //!
 //! For the host, the crate then reads the text that a preprocessor has written, with the language's headers
 //! ([`headers()`]) before the program. [`unit()`] turns it into a text for a C++ compiler. [`program_messages`] turns the
