@@ -153,7 +153,9 @@ impl Vendor for Hip {
     fn explain(&self, code: i32) -> Option<&'static str> {
         match code {
             REFUSED_LAUNCH => Some("the runtime refused the launch"),
-            UNKNOWN_HANDLE => Some("the stream or array is gone, or is none of this driver's"),
+            UNKNOWN_HANDLE => {
+                Some("the stream or array no longer exists, or belongs to another driver")
+            }
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
 //! The error type of every fallible call.
 
-use crate::status::{Api, AtomicStatus, Status};
+use crate::status::{AtomicStatus, Status};
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -55,8 +55,8 @@ pub enum ErrorKind {
 /// A failed call: the kind of the failure, the status with the driver's own number, the name of the call, and a
 /// message.
 ///
-/// `Display` shows the message. For a driver's error, it shows the name of the call first, because the driver's
-/// own words may not say what failed.
+/// `Display` shows the message alone, a sentence. If only the driver's number is known, the message begins with the
+/// name of the call: `allocate failed: out of memory`.
 ///
 /// A failed call names the value and the allowed values:
 ///
@@ -85,12 +85,7 @@ impl std::error::Error for Error {}
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.status.api {
-            Api::Host => f.write_str(&self.detail),
-            // The message is made of the log.
-            _ if self.log.is_some() => f.write_str(&self.detail),
-            _ => write!(f, "{}: {}", self.call, self.detail),
-        }
+        f.write_str(&self.detail)
     }
 }
 
@@ -223,17 +218,20 @@ pub fn common_kind(code: i32) -> ErrorKind {
 }
 
 impl Status {
-    /// Returns `Ok` for success, else an error with this status.
+    /// Returns `Ok` for success, else an error with this status. Its message names the call and the meaning of the
+    /// number.
     ///
     /// # Errors
     /// An error with this status, of the kind that the number means.
-    pub fn check(self, call: &'static str) -> Result<()> {
+    pub fn check(self, call: impl Into<Cow<'static, str>>) -> Result<()> {
         if self.is_success() {
             return Ok(());
         }
-        let detail = match self.message() {
-            "" => format!("the call returned {self}"),
-            message => message.into(),
+        let call = call.into();
+        let detail = match (self.message(), self.name()) {
+            ("", Some(name)) => format!("{call} failed: the status is {name}"),
+            ("", None) => format!("{call} failed: the status is {}, which has no name", self.code),
+            (message, _) => format!("{call} failed: {message}"),
         };
         Err(Error::new(common_kind(self.code), self, call, detail))
     }
@@ -315,16 +313,26 @@ impl<T> StatusExt<T> for Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::status::Api;
 
     #[test]
     fn an_error_is_shown_as_one_sentence() {
-        let own = Error::index("index", "index 10 is out of bounds for axis 0 with size 6");
-        assert_eq!(own.to_string(), own.detail());
-        // A driver's words alone may not say which call failed.
-        let detail = "there is not enough memory (CUDA_ERROR_OUT_OF_MEMORY)";
-        let driver = Error::new(ErrorKind::OutOfMemory, Status::cuda(2), "allocate", detail);
-        assert_eq!(driver.to_string(), format!("allocate: {detail}"));
-        assert_eq!((driver.call(), driver.status().code), ("allocate", 2));
+        let sentence = "index 10 is out of bounds for axis 0 with size 6";
+        for error in [
+            Error::index("index", sentence),
+            Error::new(ErrorKind::IndexOutOfRange, Status::cuda(1), "index", sentence),
+        ] {
+            assert_eq!((error.to_string().as_str(), error.call()), (sentence, "index"));
+        }
+        // A number alone does not say which call failed.
+        for (status, sentence) in [
+            (Status::cuda(2), "allocate failed: out of memory"),
+            (Status::hip(4321), "allocate failed: the status is 4321, which has no name"),
+            (Status::new(Api::Nvrtc, 6), "allocate failed: the status is NVRTC_ERROR_COMPILATION"),
+        ] {
+            let error = status.check("allocate").expect_err("a failure");
+            assert_eq!((error.to_string().as_str(), error.status()), (sentence, status));
+        }
     }
 
     #[test]
@@ -333,8 +341,6 @@ mod tests {
         let error = Status::hip(2).check("call").expect_err("a failure");
         assert_eq!(error.kind(), crate::ErrorKind::OutOfMemory);
         assert_eq!(Status::from(&error), Status::hip(2));
-        let unknown = Status::cuda(4321).check("call").expect_err("a failure");
-        assert_eq!(unknown.detail(), "the call returned status 4321 of Cuda");
     }
 
     #[test]

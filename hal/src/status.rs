@@ -333,30 +333,32 @@ macro_rules! of_kernel {
 /// clear enough.
 pub fn meaning(code: i32) -> &'static str {
     match code {
-        Status::INVALID_VALUE => "the driver refused an argument",
-        Status::OUT_OF_MEMORY => "there is not enough memory",
+        Status::INVALID_VALUE => "an argument has a value that the driver does not allow",
+        Status::OUT_OF_MEMORY => "out of memory",
         Status::NOT_INITIALIZED => "the driver is not initialised in this process",
         Status::DEINITIALIZED => "the driver is shutting down",
-        Status::NO_DEVICE => "there is no device that the driver can use",
-        Status::INVALID_DEVICE => "there is no device with this number",
-        200 => "the bytes are no code that the driver can load",
-        201 => "the context is gone or belongs to another device",
+        Status::NO_DEVICE => "the driver has no device that it can use",
+        Status::INVALID_DEVICE => "no device has this number",
+        200 => "the bytes are not code that the driver can load",
+        201 => "the context no longer exists, or belongs to another device",
         209 => "the code has no version for this device's architecture",
-        214 => "the device's memory failed beyond repair; the device must be reset",
-        217 => "the device cannot access the other one's memory directly",
+        214 => "the device's memory has an error that cannot be corrected; reset the device",
+        217 => "the device cannot access the other device's memory directly",
         218 => "the PTX text does not compile",
-        222 => "the PTX text is for a newer driver: its compiler is newer than the driver",
+        222 => {
+            "the PTX text is newer than the driver; install a newer driver or use an older compiler"
+        }
         Status::INVALID_SOURCE => "the source of the kernel cannot be used",
         302 | 303 => "a library that the driver needs could not be loaded",
-        Status::INVALID_HANDLE => "the object is gone, or belongs to another context",
-        Status::NOT_FOUND => "there is no symbol with this name",
-        Status::NOT_READY => "work is still under way",
-        Status::ILLEGAL_ADDRESS => of_kernel!("a kernel touched memory that is not its own"),
+        Status::INVALID_HANDLE => "the object no longer exists, or belongs to another context",
+        Status::NOT_FOUND => "no symbol has this name",
+        Status::NOT_READY => "work is still in progress",
+        Status::ILLEGAL_ADDRESS => of_kernel!("a kernel accessed memory outside its allocations"),
         Status::LAUNCH_OUT_OF_RESOURCES => {
             "the launch needs more registers or shared memory than the device has"
         }
         702 => "a kernel ran longer than the device allows",
-        703 => "the launch does not fit how the kernel was compiled",
+        703 => "the launch configuration does not fit the compiled kernel",
         705 => "peer access was not enabled",
         709 => "the context was destroyed or lost",
         710 => of_kernel!("an assertion in a kernel failed"),
@@ -368,9 +370,9 @@ pub fn meaning(code: i32) -> &'static str {
         717 => of_kernel!("a kernel used an address in the wrong memory space"),
         718 => of_kernel!("a kernel jumped to an address outside its code"),
         Status::LAUNCH_FAILED => of_kernel!("a kernel failed while it ran"),
-        720 => "the blocks of a cooperative launch do not fit on the device at once",
+        720 => "the blocks of a cooperative launch cannot all run at the same time",
         Status::NOT_PERMITTED => "the driver does not permit this here",
-        Status::NOT_SUPPORTED => "the driver or the device cannot do this",
+        Status::NOT_SUPPORTED => "the driver or the device does not support this",
         900 => "the call is not allowed while the stream captures",
         901 => "the capture became invalid through an earlier call",
         902..=905 => "the capture cannot have this dependency",

@@ -42,6 +42,7 @@ pub(crate) fn to_python(error: Error) -> PyErr {
             let class = module.bind(py).getattr(class_name(&error))?;
             let exception = class.call1((error.to_string(),))?;
             exception.setattr("status", error.status().code)?;
+            exception.setattr("status_name", error.status().name().unwrap_or_default())?;
             exception.setattr("call", error.call())?;
             exception.setattr("detail", error.detail())?;
             if !error.log().is_empty() {

@@ -63,12 +63,9 @@ pub(crate) fn check_status(
     call: &str,
     reason: Option<String>,
 ) -> PyResult<()> {
-    match status(api, code)?.check("status") {
-        Ok(()) => Ok(()),
-        Err(error) => {
-            let (kind, status) = (error.kind(), error.status());
-            let detail = reason.unwrap_or_else(|| error.detail().to_owned());
-            Err::<(), _>(Error::new(kind, status, call.to_owned(), detail)).or_raise()
-        }
-    }
+    let named = |error: Error| match reason {
+        Some(reason) => Error::new(error.kind(), error.status(), error.call().to_owned(), reason),
+        None => error,
+    };
+    status(api, code)?.check(call.to_owned()).map_err(named).or_raise()
 }

@@ -10,7 +10,7 @@ use hal::backend::Backend;
 use hal::device::{Device, DeviceAttribute, DeviceProperties};
 use hal::error::{Error, ErrorKind, Result};
 use hal::process;
-use hal::status::{Api, Status};
+use hal::status::{Api, Status, meaning};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::{Arc, Mutex};
@@ -39,16 +39,12 @@ pub(super) unsafe fn open(vendor: Box<dyn Vendor>, calls: Calls) -> Result<Arc<d
     let unavailable = |code: c_int, what: &str| {
         // A driver without devices returns either number from its first call.
         let none = matches!(code, Status::NO_DEVICE | Status::INVALID_DEVICE);
-        let error = match none {
-            true => driver.error_with("open", code, "there is no device that it can use"),
-            false => driver.error("open", code),
+        let reason = match none {
+            true => meaning(Status::NO_DEVICE).into(),
+            false => driver.vendor.reason(code),
         };
-        Error::new(
-            ErrorKind::BackendUnavailable,
-            error.status(),
-            "open",
-            format!("{what}: {}", error.detail()),
-        )
+        let error = driver.error_with("open", code, &format!("{what}: {reason}"));
+        Error::new(ErrorKind::BackendUnavailable, error.status(), "open", error.detail().to_owned())
     };
     // SAFETY: 0 is the only value that the flags may have.
     match unsafe { (driver.calls.init)(0) } {
@@ -59,7 +55,7 @@ pub(super) unsafe fn open(vendor: Box<dyn Vendor>, calls: Calls) -> Result<Arc<d
     // SAFETY: the number is written before the call returns.
     match unsafe { (driver.calls.device_count)(&mut count) } {
         Status::SUCCESS if count > 0 => {}
-        Status::SUCCESS => return Err(unavailable(Status::NO_DEVICE, "the driver has no device")),
+        Status::SUCCESS => return Err(unavailable(Status::NO_DEVICE, "the driver cannot be used")),
         code => return Err(unavailable(code, "the driver does not list its devices")),
     }
     let devices = Mutex::new(BTreeMap::new());

@@ -13,7 +13,7 @@ use hal::failures::Failures;
 use hal::interruption::outside_functions;
 use hal::locks::{OPENING, Ranked};
 use hal::process;
-use hal::status::{Status, meaning};
+use hal::status::Status;
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -295,11 +295,11 @@ impl Context {
             return driver.error(call, code);
         }
         let first = self.set_lost(epoch, code) == Status::SUCCESS;
-        let error = driver.error_with(call, code, meaning(code));
+        let error = driver.error(call, code);
         let detail = format!(
             "{}; device {}:{} cannot be used by this process until it is reset \
-             (Device::reset, Device.reset() in Python), which loses what is in its memory; a \
-             driver that refuses that needs the program started again",
+             (Device::reset, Device.reset() in Python), which loses the contents of its memory; if \
+             the driver refuses the reset, start the program again",
             error.detail(),
             driver.vendor.name(),
             self.ordinal
@@ -447,10 +447,9 @@ impl Context {
             self.set_lost(self.epoch(), failure);
             let detail = format!(
                 "the driver does not recover device {}:{} from the failure in this process: \
-                 start the program again; other processes are not affected ({})",
+                 start the program again; other processes are not affected",
                 self.driver.vendor.name(),
-                self.ordinal,
-                self.driver.vendor.status_name(error.status().code).unwrap_or("no name")
+                self.ordinal
             );
             Error::new(ErrorKind::DeviceLost, error.status(), "reset", detail)
         })

@@ -6,7 +6,7 @@ use codegen::compile::CodeCache;
 use hal::device::DeviceId;
 use hal::error::{Error, ErrorKind, Result};
 use hal::process;
-use hal::status::{Status, meaning};
+use hal::status::Status;
 use std::ffi::c_int;
 use std::sync::OnceLock;
 
@@ -45,13 +45,13 @@ impl Driver {
         if code == Status::SUCCESS { Ok(()) } else { Err(self.error(call, code)) }
     }
 
-    /// Returns the error for a status number.
+    /// Returns the error for a status number: the call and the meaning of the number.
     #[cold]
     pub(super) fn error(&self, call: &'static str, code: c_int) -> Error {
-        self.error_with(call, code, self.vendor.explain(code).unwrap_or_else(|| meaning(code)))
+        self.vendor.error(call, code, "")
     }
 
-    /// Returns the error for a status number, explained by `detail`.
+    /// Returns the error for a status number, with `detail` as its message.
     #[cold]
     pub(super) fn error_with(&self, call: &'static str, code: c_int, detail: &str) -> Error {
         self.vendor.error(call, code, detail)

@@ -126,12 +126,12 @@ impl DriverKernel {
                 }
                 let detail = format!(
                     "kernel {} with grid {:?}, block {:?} and {} bytes of dynamic shared \
-                     memory: {}",
+                     memory cannot be launched: {}",
                     self.name,
                     config.grid,
                     config.block,
                     config.shared_bytes,
-                    error.detail()
+                    context.driver.vendor.reason(code)
                 );
                 Error::new(error.kind(), error.status(), "launch", detail)
             }

@@ -7,9 +7,10 @@ use hal::device::DeviceAttribute;
 use hal::error::{Error, ErrorKind, Result, common_kind};
 use hal::features::Feature;
 use hal::module::{LinkInput, LoadOptions, Parameter};
-use hal::status::{Api, Status};
+use hal::status::{Api, Status, meaning};
 use hal::stream::Transfer;
 use hal::texture::{ArrayCopy, ArrayShape, Sampling, TextureResource};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ffi::{c_int, c_uint};
 use std::fmt::Debug;
@@ -55,16 +56,23 @@ pub trait Vendor: Send + Sync + Debug {
         None
     }
 
-    /// Returns the error for a status number that `call` returned. The message is `detail`, or the driver's
-    /// description if `detail` is empty, and the vendor's name of the number. The driver is made to forget the
-    /// failure.
+    /// Returns the meaning of a status number, or a sentence with the vendor's name of it.
+    fn reason(&self, code: c_int) -> Cow<'static, str> {
+        match (self.explain(code).unwrap_or_else(|| meaning(code)), self.status_name(code)) {
+            ("", Some(name)) => format!("the driver returned {name}").into(),
+            ("", None) => format!("the driver returned {code}, which has no name").into(),
+            (meaning, _) => meaning.into(),
+        }
+    }
+
+    /// Returns the error for a status number that `call` returned. The message is `detail`, or the call and the
+    /// [reason](Vendor::reason) if `detail` is empty. The driver is made to forget the failure.
     #[cold]
     fn error(&self, call: &'static str, code: c_int, detail: &str) -> Error {
         self.forget_failure();
-        let name = self.status_name(code).map_or_else(|| format!("status {code}"), String::from);
         let detail = match detail {
-            "" => format!("the driver returned {name}"),
-            detail => format!("{detail} ({name})"),
+            "" => format!("{call} failed: {}", self.reason(code)),
+            detail => detail.to_owned(),
         };
         Error::new(self.kind(code), Status::new(self.api(), code), call, detail)
     }

@@ -21,11 +21,13 @@ class Error(Exception):
     Attributes
     ----------
     status : int. The driver's number for the failure; 999 if no driver was asked.
+    status_name : str. The driver's name of the number; empty if it has none.
     call : str. The call that failed; empty if no driver was asked.
     detail : str. The reason, in a sentence.
     """
 
     status: int = 999
+    status_name: str = ""
     call: str = ""
     detail: str = ""
 

@@ -241,7 +241,8 @@ impl<P> ProgramCalls<P> {
         if status == Status::SUCCESS {
             return Ok(());
         }
-        Err(self.error(call, status, self.describe(status)))
+        let detail = format!("{}{call} failed: {}", self.prefix, self.describe(status));
+        Err(self.error(call, status, detail))
     }
 
     fn error(&self, call: &str, status: c_int, detail: String) -> Error {
