@@ -221,7 +221,7 @@ fn headers_as_files() -> Result<TemporaryFolder> {
             ErrorKind::Driver,
             status,
             "compile",
-            format!("headers for the compiler: {error}"),
+            format!("the headers for the compiler cannot be written: {error}"),
         )
     })
 }

@@ -58,17 +58,16 @@ impl fmt::Display for Choice {
     }
 }
 
+const ALLOWED: &str = "allowed are auto, cuda, hip and host";
+
 impl FromStr for Choice {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Choice> {
         let all = [Choice::Auto, Choice::Cuda, Choice::Hip, Choice::Host];
-        all.into_iter().find(|choice| choice.name().eq_ignore_ascii_case(text)).ok_or_else(|| {
-            Error::invalid(
-                "backend",
-                format!("backend is {text:?}; allowed are auto, cuda, hip and host"),
-            )
-        })
+        all.into_iter()
+            .find(|choice| choice.name().eq_ignore_ascii_case(text))
+            .ok_or_else(|| Error::invalid("backend", format!("backend is {text:?}; {ALLOWED}")))
     }
 }
 
@@ -229,8 +228,8 @@ fn from_environment() -> Result<Choice> {
     match env::var_os(BACKEND_VARIABLE) {
         None => Ok(Choice::Auto),
         Some(value) if value.is_empty() => Ok(Choice::Auto),
-        Some(value) => value.to_string_lossy().trim().parse().map_err(|error: Error| {
-            Error::invalid("open", format!("{BACKEND_VARIABLE}: {}", error.detail()))
+        Some(value) => value.to_string_lossy().trim().parse().map_err(|_: Error| {
+            Error::invalid("open", format!("{BACKEND_VARIABLE} is {value:?}; {ALLOWED}"))
         }),
     }
 }

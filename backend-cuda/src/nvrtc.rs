@@ -106,7 +106,7 @@ fn number(target: &str) -> Result<c_int> {
     digits.and_then(|it| it.parse().ok()).filter(|it| *it > 0).ok_or_else(|| {
         Error::invalid(
             "compile",
-            format!("the target is {target:?}; allowed are sm_ and a number, as in sm_90"),
+            format!("target is {target:?}; allowed are sm_ and a number, as in sm_90"),
         )
     })
 }

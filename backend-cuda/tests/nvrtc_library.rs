@@ -258,17 +258,37 @@ fn a_broken_one_is_an_error() {
             "Unsupported 801 dlopen: NVRTC cannot be opened: PYGPU_NVRTC is \"FILE\": lacks \
              nvrtcCreateProgram, nvrtcDestroyProgram; ",
         ),
-        (&["COMPILE_STATUS=4242"], "", "CompileFailed 4242 nvrtcCompileProgram: status 4242 "),
+        (
+            &["COMPILE_STATUS=4242"],
+            "",
+            "CompileFailed 4242 nvrtcCompileProgram: nvrtcCompileProgram failed: status 4242 ",
+        ),
         (
             &["COMPILE_STATUS=-7", "WITHOUT_ERROR_STRING"],
             "",
-            "CompileFailed -7 nvrtcCompileProgram: status -7 ",
+            "CompileFailed -7 nvrtcCompileProgram: nvrtcCompileProgram failed: status -7 ",
         ),
-        (&["COMPILE_STATUS=1"], "", "OutOfMemory 1 nvrtcCompileProgram: status 1 "),
-        (&["CREATE_STATUS=2"], "", "CompileFailed 2 nvrtcCreateProgram: MADE_UP_CREATION_FAILURE "),
-        (&["NAME_STATUS=10"], "k<int>", "CompileFailed 10 nvrtcGetLoweredName: status 10 "),
+        (
+            &["COMPILE_STATUS=1"],
+            "",
+            "OutOfMemory 1 nvrtcCompileProgram: nvrtcCompileProgram failed: status 1 ",
+        ),
+        (
+            &["CREATE_STATUS=2"],
+            "",
+            "CompileFailed 2 nvrtcCreateProgram: nvrtcCreateProgram failed: MADE_UP_CREATION_FAILURE ",
+        ),
+        (
+            &["NAME_STATUS=10"],
+            "k<int>",
+            "CompileFailed 10 nvrtcGetLoweredName: nvrtcGetLoweredName failed: status 10 ",
+        ),
         (&[], "k<int>", "CompileFailed 0 nvrtcGetLoweredName: \"k<int>\" has no name "),
-        (&[largest], "", "OutOfMemory 2 compile: 18446744073709551615 bytes for the CUBIN "),
+        (
+            &[largest],
+            "",
+            "OutOfMemory 2 compile: the host has no memory of size 18446744073709551615 for the CUBIN ",
+        ),
     ] {
         let file = folder.library("broken.so", macros);
         let file = file.to_str().expect("text");

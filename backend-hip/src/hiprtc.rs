@@ -158,7 +158,7 @@ fn check(target: &str) -> Result<()> {
     Err(Error::invalid(
         "compile",
         format!(
-            "the target is {target:?}; allowed are gfx and a number with features behind, as in \
+            "target is {target:?}; allowed are gfx and a number, then features, as in \
              gfx1030 and gfx90a:sramecc+:xnack-"
         ),
     ))

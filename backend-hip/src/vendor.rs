@@ -282,7 +282,9 @@ impl Vendor for Hip {
         }
         Err(Error::unsupported(
             "create_texture",
-            format!("address is {modes:?}; HIP reads all axes by one mode, that of x"),
+            format!(
+                "address is {modes:?}; HIP reads all axes by one mode: give x, y and z the same"
+            ),
         ))
     }
 
@@ -334,7 +336,8 @@ impl Vendor for Hip {
     fn link(&self, inputs: &[LinkInput<'_>], _options: &LoadOptions) -> Result<Compiled> {
         let kind = inputs.first().map(|input| input.kind);
         let detail = format!(
-            "hip links LLVM bitcode alone, no input of kind {}; compile all of the source at once",
+            "input of kind {} cannot be linked, because hip links LLVM bitcode only; compile all \
+             of the source together",
             kind.map_or_else(String::new, |kind| format!("{kind:?}"))
         );
         Err(Error::unsupported("link", detail))

@@ -64,7 +64,10 @@ impl HostKernel {
         if given != wanted {
             return Err(Error::invalid(
                 "launch",
-                format!("kernel {name} takes {wanted} arguments; {given} were given"),
+                format!(
+                    "kernel {name} takes {wanted} argument{}; the call has {given}",
+                    if wanted == 1 { "" } else { "s" }
+                ),
             ));
         }
         Ok(())
@@ -244,8 +247,8 @@ impl Kernel for HostKernel {
                 Status::host(Status::COOPERATIVE_LAUNCH_TOO_LARGE),
                 "launch_cooperative",
                 format!(
-                    "grid is {:?} for kernel {}, {blocks} blocks; at most {most} run at once, as those \
-                     of a cooperative launch must",
+                    "grid is {:?} for kernel {}, {blocks} blocks; at most {most} run at the same \
+                     time, as a cooperative launch needs",
                     config.grid,
                     self.name()
                 ),

@@ -4,10 +4,8 @@
 use xxhash_rust::xxh3::xxh3_128;
 
 const MARK: &[u8; 16] = b"gpuarray's image";
-/// A checksum of everything before it, and the mark.
-const BYTES: usize = 16 + MARK.len();
 
-/// Seals an image.
+/// Seals an image: adds a checksum of everything before it, and the mark.
 pub(crate) fn seal(image: &mut Vec<u8>) {
     let checksum = xxh3_128(image).to_le_bytes();
     image.extend(checksum);
@@ -24,12 +22,12 @@ pub(crate) fn unsealed(image: &[u8]) -> Result<&[u8], String> {
     let parts = parts.and_then(|(rest, _)| rest.split_last_chunk::<16>());
     let Some((own, checksum)) = parts else {
         return Err(format!(
-            "image has {bytes} bytes, and the last {BYTES} are not those of a compiled module: it was cut short, or \
+            "image has length {bytes}, and does not end as a compiled module does: it was cut short, or \
              another version of the compiler made it"
         ));
     };
     if xxh3_128(own).to_le_bytes() != *checksum {
-        return Err(format!("image has {bytes} bytes, of which some were changed"));
+        return Err(format!("image has length {bytes}, and some of its bytes were changed"));
     }
     Ok(own)
 }

@@ -74,7 +74,7 @@ impl HostStream {
         let own: Option<&HostStream> = stream.as_any().downcast_ref();
         // A layer that claims to be of this device does not count.
         let own = own.filter(|own| own.device.id() == device);
-        own.ok_or_else(|| Error::invalid(call, "stream is none of the host backend's"))
+        own.ok_or_else(|| Error::invalid(call, "stream belongs to another backend"))
     }
 
     fn queue(&self) -> &Arc<Queue> {

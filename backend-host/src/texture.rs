@@ -125,12 +125,12 @@ fn check_memory(device: &HostDevice, address: u64, bytes: usize) -> Result<()> {
     let refused = |what: String| Err(Error::invalid("create_texture", what));
     if !address.is_multiple_of(ALIGNMENT) {
         return refused(format!(
-            "address is {address:#x}; textures read memory from multiples of {ALIGNMENT} bytes on"
+            "address is {address:#x}; textures need a multiple of {ALIGNMENT}"
         ));
     }
     if !device.has_memory(address, bytes) {
         return refused(format!(
-            "address is {address:#x}, where device {DEVICE} has no {bytes} bytes of memory"
+            "address is {address:#x}, where device {DEVICE} has no memory of size {bytes}"
         ));
     }
     Ok(())

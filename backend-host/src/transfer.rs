@@ -96,7 +96,7 @@ pub(crate) fn check_fill(address: u64, width: usize) -> Result<()> {
     if !address.is_multiple_of(width as u64) {
         return Err(Error::invalid(
             "fill",
-            format!("address {address:#x} is no multiple of {width}"),
+            format!("address is {address:#x}; a multiple of the width {width} is needed"),
         ));
     }
     Ok(())

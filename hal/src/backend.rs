@@ -113,7 +113,7 @@ pub trait Backend: Send + Sync + Debug {
             ErrorKind::InvalidArgument,
             Status::host(Status::INVALID_DEVICE),
             "find_device",
-            format!("no device has the {what} {value:?}; there are [{}]", seen.join(", ")),
+            format!("no device has the {what} {value:?}; the devices have {}", seen.join(", ")),
         ))
     }
 

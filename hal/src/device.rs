@@ -199,7 +199,7 @@ pub unsafe trait Device: Send + Sync + Debug {
         let _ = (source, options);
         Err(Error::unsupported(
             "load_module",
-            format!("device {} takes no kernels from source or image", self.id()),
+            format!("device {} does not load kernels from source or images", self.id()),
         ))
     }
 
@@ -210,7 +210,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// `CompileFailed` with the compiler's log; `Unsupported` if no compiler is available.
     fn compile(&self, text: &str, name: &str, options: &[&str]) -> Result<Compiled> {
         let _ = (text, name, options);
-        Err(Error::unsupported("compile", format!("device {} compiles no kernels", self.id())))
+        Err(Error::unsupported("compile", format!("device {} does not compile kernels", self.id())))
     }
 
     /// Returns the name and the version of the compiler of [`Device::compile`].
@@ -218,7 +218,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// # Errors
     /// `Unsupported` that says what to install where there is no compiler.
     fn compiler(&self) -> Result<String> {
-        Err(Error::unsupported("compile", format!("device {} compiles no kernels", self.id())))
+        Err(Error::unsupported("compile", format!("device {} does not compile kernels", self.id())))
     }
 
     /// Links code from several inputs to one image (`cuLinkCreate` and the functions that go with
@@ -228,7 +228,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// `CompileFailed` with the linker's log; `Unsupported` if no linker is available.
     fn link(&self, inputs: &[LinkInput<'_>], options: &LoadOptions) -> Result<Compiled> {
         let _ = (inputs, options);
-        Err(Error::unsupported("link", format!("device {} links no code", self.id())))
+        Err(Error::unsupported("link", format!("device {} does not link code", self.id())))
     }
 
     /// Waits until all work of the device has run (`cuCtxSynchronize`, `hipDeviceSynchronize`).
@@ -388,7 +388,7 @@ pub unsafe trait Device: Send + Sync + Debug {
         let _ = address;
         Err(Error::unsupported(
             "address_range",
-            format!("device {} does not tell where an allocation begins and ends", self.id()),
+            format!("device {} does not report the range of an allocation", self.id()),
         ))
     }
 
@@ -470,7 +470,7 @@ pub unsafe trait Device: Send + Sync + Debug {
         let _ = address;
         Err(Error::unsupported(
             "export_memory",
-            format!("device {} shares no memory between processes", self.id()),
+            format!("device {} does not share memory between processes", self.id()),
         ))
     }
 
@@ -484,7 +484,7 @@ pub unsafe trait Device: Send + Sync + Debug {
         let _ = handle;
         Err(Error::unsupported(
             "import_memory",
-            format!("device {} shares no memory between processes", self.id()),
+            format!("device {} does not share memory between processes", self.id()),
         ))
     }
 
@@ -500,7 +500,7 @@ pub unsafe trait Device: Send + Sync + Debug {
         let _ = address;
         Err(Error::unsupported(
             "close_imported",
-            format!("device {} shares no memory between processes", self.id()),
+            format!("device {} does not share memory between processes", self.id()),
         ))
     }
 
@@ -514,7 +514,7 @@ pub unsafe trait Device: Send + Sync + Debug {
         let _ = event;
         Err(Error::unsupported(
             "export_event",
-            format!("device {} shares no events between processes", self.id()),
+            format!("device {} does not share events between processes", self.id()),
         ))
     }
 
@@ -527,7 +527,7 @@ pub unsafe trait Device: Send + Sync + Debug {
         let _ = handle;
         Err(Error::unsupported(
             "import_event",
-            format!("device {} shares no events between processes", self.id()),
+            format!("device {} does not share events between processes", self.id()),
         ))
     }
 
@@ -599,7 +599,7 @@ pub fn check_pitched(width: usize, height: usize, element: usize) -> Result<usiz
     if ![4, 8, 16].contains(&element) {
         return Err(Error::invalid(
             "allocate_pitched",
-            format!("element is {element} bytes; allowed are 4, 8 and 16"),
+            format!("element is {element}; allowed are 4, 8 and 16"),
         ));
     }
     width.checked_mul(height).ok_or_else(|| {

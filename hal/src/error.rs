@@ -68,7 +68,7 @@ pub enum ErrorKind {
 /// let values = [1.0f32, 2.0, 3.0];
 /// let error = DeviceArray::from_shaped(&device, &[2, 2], &values).unwrap_err();
 /// assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-/// assert_eq!(error.to_string(), "3 values do not fill shape (2, 2)");
+/// assert_eq!(error.to_string(), "values has length 3, which does not fill shape (2, 2)");
 /// # Ok(())
 /// # }
 /// ```

@@ -108,11 +108,12 @@ pub fn outside_functions(call: &'static str) -> Result<()> {
 #[cold]
 fn refused(call: &'static str) -> Error {
     let detail = if is_in_kernel() {
-        "a handler that interrupts a kernel on this thread waits for nothing: the kernel goes on when the \
-         handler returns"
+        "a handler that interrupts a kernel on this thread cannot wait, because the kernel goes \
+         on when the handler returns"
     } else {
-        "a function that a stream runs waits for nothing of the device: the stream goes on when the function \
-         returns; wait before it is queued, or behind it"
+        "a function that a stream runs cannot wait for the device, because the stream goes on \
+         when the function \
+         returns; wait before it is queued, or after it"
     };
     Error::invalid(call, detail)
 }

@@ -269,7 +269,7 @@ impl DeviceMemory {
     pub fn part(self: &Arc<Self>, bytes: Range<usize>) -> Result<DeviceMemory> {
         if bytes.start > bytes.end || bytes.end > self.bytes {
             let detail =
-                format!("the bytes {bytes:?} do not lie in a memory of {} bytes", self.bytes);
+                format!("the bytes {bytes:?} are not inside a memory of size {}", self.bytes);
             return Err(Error::index("part", detail));
         }
         let whole = Self::whole_of(self);
@@ -330,7 +330,10 @@ impl DeviceMemory {
         match &self.owner {
             Owner::Whole(whole) => Err(Error::unsupported(
                 call,
-                format!("this is a part of the memory at {:#x}; call it of that", whole.address),
+                format!(
+                    "this is a part of the memory at {:#x}; use the whole memory instead",
+                    whole.address
+                ),
             )),
             _ => Ok(()),
         }
@@ -509,7 +512,8 @@ impl DeviceMemory {
         Err(Error::handle(
             "memory",
             format!(
-                "the memory at {:#x} was allocated by a parent process, which may have freed it since; allocate \
+                "the memory at {:#x} was allocated by a parent process, which may have freed it \
+                 since; allocate \
                  in this process, or open the parent's by an IPC handle",
                 self.address
             ),

@@ -113,7 +113,7 @@ pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     }
     let mut file = options.open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;

@@ -113,7 +113,7 @@ impl Scalar {
             return Err(Error::invalid(
                 "scalar",
                 format!(
-                    "a {dtype} has {} bytes (at most {}), not {}",
+                    "a {dtype} has size {} (at most {}), not {}",
                     dtype.size(),
                     Self::MAX_BYTES,
                     bytes.len()

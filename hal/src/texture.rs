@@ -223,19 +223,19 @@ impl TextureResource {
         let Some((address, bytes)) = self.range() else { return Ok(()) };
         let texel = format.bytes();
         if bytes < texel {
-            return refused(format!("the memory has {bytes} bytes; a texel has {texel}"));
+            return refused(format!("the size of the memory is {bytes}; a texel has size {texel}"));
         }
         if !address.is_multiple_of(texel as u64) {
             return refused(format!(
-                "address is {address:#x}, no multiple of a texel's {texel} bytes"
+                "address is {address:#x}; a multiple of the size of a texel, {texel}, is needed"
             ));
         }
         if let TextureResource::Pitched { width, height, pitch, .. } = *self
             && (width == 0 || height == 0 || pitch < width.saturating_mul(texel))
         {
             return refused(format!(
-                "there are {height} rows of {width} texels with a pitch of {pitch} bytes; at least 1 of \
-                 each is needed, and {texel} bytes of pitch for a texel"
+                "height is {height}, width {width} and pitch {pitch}; at least 1 of each is needed, and \
+                 pitch {texel} for a texel"
             ));
         }
         Ok(())
@@ -378,7 +378,7 @@ impl ArrayCopy {
             return Err(Error::invalid(
                 "memcpy",
                 format!(
-                    "{name} has texels of {texel} bytes; the copy has {} bytes of a row from byte {} on",
+                    "{name} has texels of size {texel}; the copy has a width of {} in bytes from byte {} on",
                     self.width, origin[0]
                 ),
             ));
@@ -398,7 +398,7 @@ impl ArrayCopy {
                 Err(Error::invalid(
                     "memcpy",
                     format!(
-                        "src has texels of {} bytes and dst of {}; they must have the same size",
+                        "src has texels of size {} and dst of {}; they must be the same",
                         from.bytes(),
                         to.bytes()
                     ),

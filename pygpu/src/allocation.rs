@@ -197,7 +197,10 @@ pub(crate) fn view<'py>(
     if offset.checked_add(size).is_none_or(|end| end > memory.bytes()) {
         return Err(to_python(Error::invalid(
             "as_buffer",
-            format!("size is {size} and offset {offset}; the memory has {} bytes", memory.bytes()),
+            format!(
+                "size is {size} and offset {offset}; the size of the memory is {}",
+                memory.bytes()
+            ),
         )));
     }
     buffer(py, memory.address() + offset as u64, size, hold(py, memory)?)

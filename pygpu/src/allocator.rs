@@ -220,7 +220,7 @@ fn adopt(
     let refused = |what: String| {
         to_python(Error::invalid(
             "allocator",
-            format!("allocator returned {what} when asked for {bytes} bytes"),
+            format!("allocator returned {what} when called with {bytes}"),
         ))
     };
     if let Some(memory) = known_memory_of(object) {
@@ -229,7 +229,7 @@ fn adopt(
             return Err(refused(format!("memory at {address:#x} that has been freed")));
         }
         if memory.bytes() < bytes {
-            return Err(refused(format!("{} bytes at {address:#x}", memory.bytes())));
+            return Err(refused(format!("memory of size {} at {address:#x}", memory.bytes())));
         }
         if memory.device().id() != device.id() {
             let other = memory.device().id();
@@ -243,7 +243,7 @@ fn adopt(
     let address = address_of("allocator's result", object)?;
     if !device.can_access(address, bytes) {
         let id = device.id();
-        return Err(refused(format!("{address:#x}, where device {id} has no such memory,")));
+        return Err(refused(format!("memory at {address:#x} that device {id} does not have")));
     }
     let owner = Box::new(OwnerObject::new(object.clone().unbind()));
     // SAFETY: the device can access the range. As with every GPU library, code that passes a raw address

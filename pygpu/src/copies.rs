@@ -52,7 +52,7 @@ impl DeviceAddress {
                 return Err(to_python(Error::invalid(
                     "memcpy",
                     format!(
-                        "{name} is {address:#x}, where device {} has no {bytes} bytes of memory",
+                        "{name} is {address:#x}, where device {} has no memory of size {bytes}",
                         device.id()
                     ),
                 )));
@@ -63,7 +63,7 @@ impl DeviceAddress {
         if rest < bytes {
             return Err(to_python(Error::invalid(
                 "memcpy",
-                format!("{name} has {rest} bytes; the copy has {bytes}"),
+                format!("the size of {name} is {rest}; the copy has size {bytes}"),
             )));
         }
         Ok(DeviceAddress { address, memory: Some(memory) })
@@ -358,7 +358,9 @@ pub(crate) fn fill_rows(
     let Some(row) = row else {
         return Err(to_python(Error::invalid(
             "memset",
-            format!("pitch is {pitch}; it must be at least width {width} times {element} bytes"),
+            format!(
+                "pitch is {pitch}; it must be at least width {width} times the element size {element}"
+            ),
         )));
     };
     if height < 2 || row == pitch {
@@ -368,7 +370,9 @@ pub(crate) fn fill_rows(
     let bytes = bytes.ok_or_else(|| {
         to_python(Error::invalid(
             "memset",
-            format!("height is {height}; rows {pitch} bytes apart reach beyond the address space"),
+            format!(
+                "height is {height}; with pitch {pitch} the rows reach beyond the address space"
+            ),
         ))
     })?;
     let to = DeviceAddress::new("dest", dest, bytes)?;

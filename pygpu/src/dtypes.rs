@@ -85,7 +85,9 @@ pub(crate) fn extension_dtype<'py>(
 ) -> PyResult<Bound<'py, PyArrayDescr>> {
     match extensions().find(|(dtype, _)| dtype.name() == name) {
         Some((dtype, _)) => Ok(to_numpy(py, dtype)?.into_bound(py)),
-        None => Err(PyTypeError::new_err(format!("{name:?} is no dtype that numpy lacks"))),
+        None => {
+            Err(PyTypeError::new_err(format!("{name:?} is not a dtype that pygpu adds to numpy")))
+        }
     }
 }
 

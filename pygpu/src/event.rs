@@ -119,7 +119,7 @@ impl PyEvent {
         if options.interprocess && options.timing {
             return Err(to_python(Error::invalid(
                 "Event",
-                format!("flags is {flags}; interprocess (4) needs no timing (2), too"),
+                format!("flags is {flags}; interprocess (4) also needs no timing (2)"),
             )));
         }
         let device = current_device()?.device;
@@ -299,7 +299,7 @@ impl PyEvent {
         let Content { event, device, epoch, .. } = self.content()?;
         if device.epoch() != *epoch {
             let detail = format!(
-                "the event is from before device {} was reset, which took it; create it again",
+                "the event is from before device {} was reset, which destroyed it; create it again",
                 device.id()
             );
             return Err(to_python(Error::handle("event", detail)));

@@ -24,13 +24,13 @@ pub(crate) fn parse(call: &'static str, value: &Bound<'_, PyAny>) -> PyResult<Ip
         Err(_) => value
             .cast::<PyBytes>()
             .map_err(|_| {
-                to_python(Error::invalid_type(call, "the handle is no bytearray and no bytes"))
+                to_python(Error::invalid_type(call, "handle must be a bytearray or bytes"))
             })?
             .as_bytes()
             .to_vec(),
     };
     let handle = <[u8; 64]>::try_from(bytes.as_slice()).map_err(|_| {
-        to_python(Error::invalid(call, format!("handle has {} bytes; allowed are 64", bytes.len())))
+        to_python(Error::invalid(call, format!("handle has length {}; 64 is needed", bytes.len())))
     })?;
     Ok(IpcHandle(handle))
 }

@@ -64,7 +64,7 @@ fn unlocked<T>(memory: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 fn gone(call: &'static str) -> PyErr {
-    to_python(Error::handle(call, "the page-locked memory was let go already"))
+    to_python(Error::handle(call, "the page-locked memory was freed already"))
 }
 
 /// Page-locked host memory: the base of an array of `pagelocked_empty`, which keeps it alive.

@@ -36,15 +36,14 @@ impl Span {
     fn new(name: &str, at: Position, (width, height, depth): Extent) -> PyResult<Span> {
         let (x, y, z, pitch, slice_rows) = at;
         let refused = |what: String| to_python(Error::invalid("memcpy", format!("{name}_{what}")));
-        let overflow = || {
-            refused(format!("position is {:?}, which lies outside the address space", (x, y, z)))
-        };
+        let overflow =
+            || refused(format!("position is {:?}, which is outside the address space", (x, y, z)));
         let row = x.checked_add(width).ok_or_else(overflow)?;
         let one_row = height < 2 && depth < 2 && y == 0 && z == 0;
         let pitch = if one_row || pitch == 0 { pitch.max(row) } else { pitch };
         if pitch < row {
             return Err(refused(format!(
-                "pitch is {pitch}; a row from byte {x} of {width} bytes needs {row}"
+                "pitch is {pitch}; a row of width {width} from byte {x} needs {row}"
             )));
         }
         let rows = y.checked_add(height).ok_or_else(overflow)?;
@@ -53,7 +52,7 @@ impl Span {
             if one_slice || slice_rows == 0 { slice_rows.max(rows) } else { slice_rows };
         if slice_rows < rows {
             return Err(refused(format!(
-                "height is {slice_rows}; a slice from row {y} of {height} rows needs {rows}"
+                "height is {slice_rows}; a slice of height {height} from row {y} needs {rows}"
             )));
         }
         let slice = pitch.checked_mul(slice_rows).ok_or_else(overflow)?;
@@ -90,7 +89,10 @@ impl<'py> Endpoint<'py> {
         if block.bytes < span.end {
             return Err(to_python(Error::invalid(
                 "memcpy",
-                format!("{name} has {} bytes; the copy reaches byte {}", block.bytes, span.end),
+                format!(
+                    "the size of {name} is {}; the copy reaches byte {}",
+                    block.bytes, span.end
+                ),
             )));
         }
         Ok(Endpoint::Host(block))

@@ -12,7 +12,8 @@ type Words<'py> = Bound<'py, PyArray1<u32>>;
 
 fn generator(name: &str) -> PyResult<Generator> {
     let named = Generator::ALL.into_iter().find(|it| format!("{it:?}") == name);
-    named.ok_or_else(|| PyValueError::new_err(format!("there is no generator {name}")))
+    named
+        .ok_or_else(|| PyValueError::new_err(format!("name is {name:?}, which is not a generator")))
 }
 
 /// Returns the number of states of a generator, the 32-bit words per state, and the bits per draw.
@@ -44,7 +45,11 @@ pub(crate) fn random_fill(
         "log_normal" => Distribution::LogNormal { mean: first, deviation: second },
         "poisson" => Distribution::Poisson { mean: first },
         "poisson_of_element" => Distribution::PoissonOfElement,
-        other => return Err(PyValueError::new_err(format!("there is no distribution {other}"))),
+        other => {
+            return Err(PyValueError::new_err(format!(
+                "distribution is {other:?}, which is not known"
+            )));
+        }
     };
     let (states, target) = (states.get().array()?, on_stream(data.get().array()?, stream)?);
     run(py, target.size(), || target.fill_random(generator, states, distribution))
@@ -121,7 +126,9 @@ pub(crate) fn random_skip<'py>(
         "draws" => Jump::Draws,
         "subsequences" => Jump::Subsequences,
         "sequences" => Jump::Sequences,
-        other => return Err(PyValueError::new_err(format!("there is no jump by {other}"))),
+        other => {
+            return Err(PyValueError::new_err(format!("jump is {other:?}, which is not known")));
+        }
     };
     let (given, amounts) = (states.as_slice()?, amounts.as_slice()?);
     let mut states = with_room(given.len())?;
@@ -146,7 +153,7 @@ pub(crate) fn random_direction_vectors(
     let vectors = py.detach(|| sobol::direction_vectors(count, scrambled)).map_err(no_memory)?;
     let vectors = vectors.ok_or_else(|| {
         PyValueError::new_err(format!(
-            "count is {count}; there are direction vectors of {DIMENSIONS} dimensions"
+            "count is {count}; direction vectors have at most {DIMENSIONS} dimensions"
         ))
     })?;
     let mut words = with_room(vectors.len() * bits * (bits / 32))?;
@@ -176,7 +183,9 @@ fn with_room(count: usize) -> PyResult<Vec<u32>> {
 }
 
 fn no_memory(error: TryReserveError) -> PyErr {
-    PyMemoryError::new_err(format!("there is no memory for the states of a generator: {error}"))
+    PyMemoryError::new_err(format!(
+        "out of memory: the states of a generator cannot be allocated ({error})"
+    ))
 }
 
 /// Returns the words, the lower one first, of the upper bits of a number.

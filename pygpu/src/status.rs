@@ -63,9 +63,11 @@ pub(crate) fn check_status(
     call: &str,
     reason: Option<String>,
 ) -> PyResult<()> {
-    let named = |error: Error| match reason {
-        Some(reason) => Error::new(error.kind(), error.status(), error.call().to_owned(), reason),
-        None => error,
+    let with_reason = |error: Error| {
+        // The number is all that is known: no call has failed here.
+        let meaning = error.detail().trim_start_matches(call).trim_start_matches(" failed: ");
+        let reason = reason.unwrap_or_else(|| meaning.to_owned());
+        Error::new(error.kind(), error.status(), call.to_owned(), reason)
     };
-    status(api, code)?.check(call.to_owned()).map_err(named).or_raise()
+    status(api, code)?.check(call.to_owned()).map_err(with_reason).or_raise()
 }

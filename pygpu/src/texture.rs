@@ -29,7 +29,10 @@ fn invalid(call: &'static str, what: String) -> PyErr {
 
 fn texel_format(format: u32, channels: u32) -> PyResult<TexelFormat> {
     let channel = ChannelFormat::from_number(format).ok_or_else(|| {
-        invalid("array format", format!("format is {format}; array_format has the allowed ones"))
+        invalid(
+            "array format",
+            format!("format is {format}; allowed are the values of array_format"),
+        )
     })?;
     TexelFormat::new(channel, channels).or_raise()
 }
@@ -93,7 +96,10 @@ fn sampling((modes, filter, flags): Modes) -> PyResult<Sampling> {
     let mut address = [AddressMode::Clamp; 3];
     for (mode, number) in address.iter_mut().zip(modes) {
         *mode = AddressMode::from_number(number).ok_or_else(|| {
-            invalid("address mode", format!("am is {number}; address_mode has the allowed ones"))
+            invalid(
+                "address mode",
+                format!("am is {number}; allowed are the values of address_mode"),
+            )
         })?;
     }
     if filter > 1 {
@@ -103,7 +109,8 @@ fn sampling((modes, filter, flags): Modes) -> PyResult<Sampling> {
         return Err(to_python(Error::unsupported(
             "texture flags",
             format!(
-                "flags is {flags}; allowed are combinations of 1 (reading as integers) and 2 (normalized coordinates)"
+                "flags is {flags}; allowed are combinations of 1 (reading as integers) and 2 \
+                 (normalized coordinates)"
             ),
         )));
     }

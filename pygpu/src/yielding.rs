@@ -51,8 +51,8 @@ impl YieldingProperty {
             let slot = ffi::PyType_GetSlot(class.as_type_ptr(), ffi::Py_tp_descr_get);
             std::mem::transmute::<*mut c_void, Option<ffi::descrgetfunc>>(slot)
         };
-        let get =
-            get.ok_or_else(|| PyTypeError::new_err(format!("{class} is no class of properties")))?;
+        let get = get
+            .ok_or_else(|| PyTypeError::new_err(format!("{class} is not a class of properties")))?;
         Ok(YieldingProperty { property: property.unbind(), get })
     }
 }

@@ -50,7 +50,7 @@ pub(super) fn memory<T>(length: usize, copies: usize) -> Result<Vec<T>> {
             Status::host(Status::OUT_OF_MEMORY),
             "sort",
             format!(
-                "out of memory: sorting {length} elements needs {} bytes beside them, which the system refused",
+                "out of memory: sorting {length} elements needs another {} bytes, which the system refused",
                 length * copies * size_of::<T>()
             ),
         )),

@@ -29,11 +29,13 @@ impl Refusal {
                  the capture ends"
             }
             Refusal::Invalidated => "the capture became invalid through an earlier call",
-            Refusal::Merge => "the event was recorded in another capture than that of the stream",
+            Refusal::Merge => {
+                "the event was recorded in another capture, not in the capture of the stream"
+            }
             Refusal::Unmatched => "the stream takes part in a capture that began on another stream",
             Refusal::Unjoined => {
                 "a stream that took part in the capture was not joined: the stream that ends the \
-                 capture first waits for an event recorded behind the other's work"
+                 capture must first wait for an event recorded after the other stream's work"
             }
             Refusal::Isolation => {
                 "the stream captures, and captured work cannot wait for an event of other work"

@@ -205,7 +205,8 @@ unsafe impl Device for HostHandle {
                 Status::host(Status::HOST_MEMORY_ALREADY_REGISTERED),
                 "register_host",
                 format!(
-                    "{bytes} bytes at {start:#x} overlap {size} bytes registered at {other:#x}"
+                    "the range of size {bytes} at {start:#x} overlaps a registered one of size \
+                     {size} at {other:#x}"
                 ),
             ));
         }
@@ -247,7 +248,7 @@ unsafe impl Device for HostHandle {
         if inputs.is_empty() {
             return Err(Error::invalid("link", "inputs is empty; at least one is needed"));
         }
-        Err(Error::unsupported("link", format!("device {DEVICE} links no code")))
+        Err(Error::unsupported("link", format!("device {DEVICE} does not link code")))
     }
 
     fn allocate_managed(&self, bytes: usize) -> Result<u64> {

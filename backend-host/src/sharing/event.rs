@@ -59,7 +59,8 @@ impl SharedEvent {
         let address = memory.segments().allocate(size_of::<Counters>()).ok_or_else(|| {
             Error::unsupported(
                 "create_event",
-                "the event is for other processes, and this process can make no shared memory: the system has \
+                "the event is for other processes, and this process can make no shared memory: \
+                 the system has \
                  none, or the process has no more file descriptors",
             )
         })?;
@@ -87,7 +88,7 @@ impl SharedEvent {
         if self.is_opened {
             return Err(Error::invalid(
                 "export_event",
-                "the event is another process's, which alone can export it",
+                "the event was made by another process; only that process can export it",
             ));
         }
         self.memory.segments().export("export_event", self.address, Kind::Event)

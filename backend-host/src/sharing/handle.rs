@@ -78,15 +78,16 @@ impl Handle {
         if octets[..8] != MAGIC {
             return Err(Error::invalid(
                 call,
-                "the handle is none of the host backend: it comes from another backend, another \
-                 version, or is damaged",
+                "the handle is not from the host backend: it comes from another backend or \
+                 another version, or is \
+             damaged",
             ));
         }
         if number(8) != kind as u32 {
             return Err(Error::invalid(
                 call,
                 format!(
-                    "the handle is that of {}; that of {} is needed",
+                    "the handle is of {}; a handle of {} is needed",
                     Kind::name(number(8)),
                     Kind::name(kind as u32)
                 ),

@@ -221,7 +221,7 @@ mod linux {
         if Some(handle.process) == ProcessIdentity::own() {
             return Err(Error::invalid(
                 call,
-                "the handle is of this process, which has what it exported already",
+                "the handle is of this process; use the object that was exported",
             ));
         }
         let page = page_size() as u64;
@@ -247,7 +247,7 @@ mod linux {
                 call,
                 format!("process {} is not this user's, or is protected", handle.process.id),
             ),
-            _ => Error::handle(call, "what the handle stands for has been freed"),
+            _ => Error::handle(call, "the object of the handle has been freed"),
         };
         // Check the link before opening the file, because opening some files has side effects.
         match std::fs::read_link(&path) {
@@ -289,7 +289,7 @@ mod linux {
                 ErrorKind::OutOfMemory,
                 hal::Status::host(hal::Status::OUT_OF_MEMORY),
                 call,
-                format!("the system maps no {mapped} bytes of shared memory: {error}"),
+                format!("the system does not map shared memory of size {mapped}: {error}"),
             )
         })
     }

@@ -234,8 +234,7 @@ impl Array {
         Err(Error::invalid(
             "output",
             format!(
-                "an array of shape {} and strides {:?} names some elements twice; it cannot be \
-                 written",
+                "an array of shape {} and strides {:?} has some elements twice; it cannot be written",
                 shape_text(self.shape()),
                 self.strides()
             ),
@@ -247,7 +246,7 @@ impl Array {
         Error::invalid(
             "output",
             format!(
-                "an operand of shape {} could not be broadcast to shape {}, that of the output",
+                "an operand of shape {} could not be broadcast to shape {} of the output",
                 shape_text(argument.shape()),
                 shape_text(self.shape())
             ),
@@ -308,8 +307,7 @@ impl Array {
                 return Err(Error::invalid(
                     "allocator",
                     format!(
-                        "the allocator returned memory at {:#x} that an operand of the operation \
-                         lies in",
+                        "the allocator returned memory at {:#x}, which an operand of the operation uses",
                         self.memory.address()
                     ),
                 ));

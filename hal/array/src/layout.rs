@@ -153,7 +153,10 @@ impl Layout {
         if shape.len() != strides.len() {
             return Err(Error::invalid(
                 "layout",
-                format!("strides {strides:?} has not as many axes as shape {}", shape_text(shape)),
+                format!(
+                    "strides {strides:?} and shape {} have different lengths",
+                    shape_text(shape)
+                ),
             ));
         }
         let layout = Layout {
@@ -249,12 +252,11 @@ impl Layout {
             return Err(Error::invalid(
                 "layout",
                 format!(
-                    "strides {:?} of shape {} with offset {} reach {} bytes below the start of \
-                     the memory",
+                    "strides {:?} of shape {} with offset {} reach byte {} from the start of the memory",
                     &self.strides[..],
                     shape_text(&self.shape),
                     self.offset,
-                    -low
+                    low
                 ),
             ));
         }
@@ -287,7 +289,7 @@ impl Layout {
             return Err(Error::invalid(
                 "layout",
                 format!(
-                    "strides {:?} of shape {} with offset {} need {} bytes; the memory has {bytes}",
+                    "strides {:?} of shape {} with offset {} need size {}; the memory has {bytes}",
                     &self.strides[..],
                     shape_text(&self.shape),
                     self.offset,

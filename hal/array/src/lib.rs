@@ -244,7 +244,8 @@ impl Array {
                 return Err(Error::invalid("split_at", "an array without axes has one element"));
             };
             if index > extent {
-                let detail = format!("the index is {index}; the first axis has {extent} elements");
+                let detail =
+                    format!("the index is {index}; the extent of the first axis is {extent}");
                 return Err(Error::index("split_at", detail));
             }
             let part = |range: Range<usize>| {

@@ -37,8 +37,8 @@ impl Array {
                 return Err(Error::invalid(
                     "random",
                     format!(
-                        "states of {generator:?} are {words} numbers of uint32 without gaps, not \
-                         {} of {}",
+                        "the states have size {} and dtype {}; {generator:?} needs size {words} and \
+             uint32, without gaps",
                         states.size(),
                         states.dtype
                     ),

@@ -195,8 +195,8 @@ impl Context {
         Error::handle(
             "device",
             format!(
-                "device {}:{} was reset by another library of this process, which took all that was on it; \
-                 create arrays, streams and events again",
+                "device {}:{} was reset by another library of this process, which freed \
+                 everything on it; create arrays, streams and events again",
                 self.driver.vendor.name(),
                 self.ordinal
             ),
@@ -399,7 +399,7 @@ impl Context {
         Error::handle(
             "device",
             format!(
-                "the object is from before device {}:{} was reset, which took it; create it again",
+                "the object is from before device {}:{} was reset, which destroyed it; create it again",
                 self.driver.vendor.name(),
                 self.ordinal
             ),

@@ -91,7 +91,8 @@ impl Context {
         // SAFETY: the driver looks the address up; the results are written before it returns.
         let code = unsafe { read(&mut start, &mut bytes, address) };
         if code != Status::SUCCESS && self.driver.kind(code) == ErrorKind::InvalidArgument {
-            let detail = format!("address {address:#x} lies in no allocation of the device");
+            let detail =
+                format!("address is {address:#x}, which is not in an allocation of the device");
             return Err(self.driver.error_with("address_range", code, &detail));
         }
         self.check("address_range", code)?;

@@ -83,8 +83,8 @@ impl DriverKernel {
             "launch",
             code,
             &format!(
-                "shared_bytes is {bytes} for kernel {}, which has {fixed} bytes of its own; a \
-                 block can have {most} bytes in all",
+                "shared_bytes is {bytes} for kernel {}, which itself needs {fixed}; a block can have \
+                 {most} in all",
                 self.name
             ),
         )
@@ -125,8 +125,7 @@ impl DriverKernel {
                     return error;
                 }
                 let detail = format!(
-                    "kernel {} with grid {:?}, block {:?} and {} bytes of dynamic shared \
-                     memory cannot be launched: {}",
+                    "kernel {} with grid {:?}, block {:?} and shared_bytes {} cannot be launched: {}",
                     self.name,
                     config.grid,
                     config.block,

@@ -284,7 +284,7 @@ fn elsewhere() -> Error {
 #[cold]
 fn wrong_device(stream: &dyn Stream, device: DeviceId) -> Error {
     let refused = device.check_same("stream", "stream", stream.device_id());
-    refused.err().unwrap_or_else(|| Error::invalid("stream", "stream is none of the backend's"))
+    refused.err().unwrap_or_else(|| Error::invalid("stream", "stream belongs to another backend"))
 }
 
 impl Drop for DriverStream {

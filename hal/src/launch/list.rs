@@ -51,6 +51,10 @@ pub struct ArgumentList<'a> {
     kept: Option<Box<Kept>>,
 }
 
+fn bytes_text(count: usize) -> String {
+    format!("{count} byte{}", if count == 1 { "" } else { "s" })
+}
+
 /// Formats the first items of a list in parentheses, so that messages stay short.
 fn listed<T>(all: &[T], text: impl Fn(&T) -> String) -> String {
     const MOST: usize = 8;
@@ -150,7 +154,7 @@ impl<'a> ArgumentList<'a> {
             return Err(Error::invalid(
                 "launch",
                 format!(
-                    "argument {} has {} bytes; at most {LIMIT} are allowed",
+                    "argument {} has a size of {}; at most {LIMIT} is allowed",
                     self.len(),
                     bytes.len()
                 ),
@@ -173,7 +177,7 @@ impl<'a> ArgumentList<'a> {
             return Err(Error::invalid(
                 "launch",
                 format!(
-                    "argument {} is an integer of {} bytes; one to eight are allowed",
+                    "argument {} is an integer of size {}; 1 to 8 are allowed",
                     self.len(),
                     bytes.len()
                 ),
@@ -323,7 +327,8 @@ impl<'a> ArgumentList<'a> {
         let (given, wanted) = (self.len(), parameters.len());
         match misfit.and_then(|position| Some((position, self.places.get(position)?.size))) {
             Some((position, size)) if given == wanted => format!(
-                "argument {position} (0-based) of kernel {kernel} has {size} bytes; its parameter {}has {}",
+                "argument {position} (0-based) of kernel {kernel} has {}; its parameter {}has {}",
+                bytes_text(size.into()),
                 if parameters[position].is_pointer == Some(true) {
                     "is a pointer and "
                 } else {
@@ -334,11 +339,11 @@ impl<'a> ArgumentList<'a> {
             _ => {
                 let own = listed(parameters, |it| match it.is_pointer {
                     Some(true) => "a pointer".into(),
-                    _ => format!("{} bytes", it.size),
+                    _ => bytes_text(it.size),
                 });
                 let plural = if wanted == 1 { "" } else { "s" };
                 let were = if given == 1 { "was" } else { "were" };
-                let others = listed(&self.places, |place| format!("{} bytes", place.size));
+                let others = listed(&self.places, |place| bytes_text(place.size.into()));
                 format!(
                     "kernel {kernel} takes {wanted} argument{plural}{own}; {given} {were} given{others}"
                 )

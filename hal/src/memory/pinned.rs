@@ -186,7 +186,8 @@ impl<'a> RegisteredMemory<'a> {
             return Err(Error::invalid(
                 "register_host",
                 format!(
-                    "the range is {bytes} bytes at {pointer:p}; allowed are 1 byte and up, not at null"
+                    "the range has size {bytes} at {pointer:p}; a size above 0 and an address \
+                     other than null are needed"
                 ),
             ));
         }

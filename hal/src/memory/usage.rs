@@ -209,10 +209,7 @@ impl Usage {
         };
         Err(Error::invalid(
             "memory",
-            format!(
-                "the host {how} the memory at {:#x}: drop its slice of it first",
-                memory.address()
-            ),
+            format!("the host {how} the memory at {:#x}; drop its slice first", memory.address()),
         ))
     }
 
@@ -410,7 +407,8 @@ pub(super) fn freed(memory: &DeviceMemory) -> Error {
 pub(super) fn lost(memory: &DeviceMemory) -> Error {
     let (address, device) = (memory.address(), memory.device.id());
     let detail = format!(
-        "the memory at {address:#x} is from before device {device} was reset, which took it; allocate it again"
+        "the memory at {address:#x} is from before device {device} was reset, which freed it; \
+         allocate it again"
     );
     Error::handle("memory", detail)
 }

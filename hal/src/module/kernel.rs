@@ -67,7 +67,7 @@ impl LaunchConfig {
 ///     shared: Some(48 << 10),
 /// };
 /// let said = limits.excess("axpy", &LaunchConfig::linear(4096, 1024)).expect("too many threads");
-/// assert!(said.contains("kernel axpy with its registers can have at most 512"));
+/// assert!(said.contains("at most 512 are allowed for kernel axpy with its registers"));
 /// assert_eq!(limits.excess("axpy", &LaunchConfig::linear(4096, 512)), None);
 /// # Ok(())
 /// # }
@@ -114,16 +114,16 @@ impl LaunchLimits {
         }
         if threads > self.kernel_threads {
             return Some(format!(
-                "block is {block:?}, {threads} threads; kernel {name} with its registers can have at \
-                 most {}",
+                "block is {block:?}, {threads} threads; at most {} are allowed for kernel {name} with \
+                 its registers",
                 self.kernel_threads
             ));
         }
         let fixed = self.static_shared;
         let most = self.shared.filter(|most| fixed.saturating_add(shared_bytes.into()) > *most)?;
         Some(format!(
-            "shared_bytes is {shared_bytes} for kernel {name}, which has {fixed} bytes of its own; a \
-             block can have {most} bytes in all"
+            "shared_bytes is {shared_bytes} for kernel {name}, which itself needs {fixed}; a block can \
+             have {most} in all"
         ))
     }
 }

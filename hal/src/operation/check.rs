@@ -50,7 +50,12 @@ pub(super) fn check_strides<'a>(
 
 #[cold]
 fn wrong_strides(call: &'static str, axes: usize, given: usize) -> Error {
-    Error::invalid(call, format!("every operand needs {axes} strides, one per axis, not {given}"))
+    Error::invalid(
+        call,
+        format!(
+            "an operand has {given} as its number of strides; one for each axis, {axes}, is needed"
+        ),
+    )
 }
 
 impl Elementwise {
@@ -106,7 +111,8 @@ impl Function {
 
 #[cold]
 fn wrong_inputs(function: Function, given: usize) -> Error {
-    let detail = format!("{function:?} takes {} inputs, not {given}", function.arity());
+    let detail =
+        format!("the number of inputs is {given}; {function:?} takes {}", function.arity());
     Error::invalid("elementwise", detail)
 }
 
@@ -164,8 +170,8 @@ impl Reduce {
         Err(Error::invalid(
             "reduce",
             format!(
-                "epilogue {epilogue:?} of reduction {reduction:?} in {compute}; allowed are quotients of sums in \
-                 inexact dtypes, and roots of those of squared deviations"
+                "epilogue {epilogue:?} of reduction {reduction:?} in {compute}; allowed are \
+                 quotients of sums in inexact dtypes, and roots of sums of squared deviations"
             ),
         ))
     }
@@ -182,8 +188,7 @@ impl Reduce {
             return Err(Error::invalid_type(
                 "reduce",
                 format!(
-                    "squared deviations of {} in {compute}; allowed are those of real numbers, in \
-                     float32 or float64",
+                    "squared deviations of {} in {compute}; allowed are real numbers in float32 or float64",
                     elements.dtype
                 ),
             ));
@@ -209,8 +214,8 @@ impl Reduce {
             return Err(Error::invalid(
                 "reduce",
                 format!(
-                    "reduction {reduction:?} of positions along {axes} axes; allowed are the minimum \
-                     and the maximum along one"
+                    "the number of axes is {axes} for positions by {reduction:?}; allowed are the \
+                     minimum and the maximum along one"
                 ),
             ));
         }
@@ -235,7 +240,7 @@ impl Scan {
         if *axis >= shape.len() {
             return Err(Error::invalid(
                 "scan",
-                format!("axis is {axis}; shape {} has {} axes", shape_text(shape), shape.len()),
+                format!("axis is {axis}; shape {} has ndim {}", shape_text(shape), shape.len()),
             ));
         }
         check_strides("scan", shape.len(), [&*input, &*output])?;
@@ -315,7 +320,7 @@ impl Nonzero {
             return Err(Error::invalid_type(
                 "nonzero",
                 format!(
-                    "a mask of dtype {} with {length} elements, {stored}: the mask is of dtype bool, \
+                    "a mask of dtype {} and length {length}, {stored}: the mask is of dtype bool, \
                      values keep their dtype, and indices are of int64, or of int32 if they fit",
                     mask.dtype
                 ),

@@ -83,6 +83,11 @@ impl dyn Stream + '_ {
 pub fn call_function(function: Box<dyn FnOnce() -> Result<()> + Send>) -> Result<()> {
     caught(|| call_in_stream(function)).unwrap_or_else(|| {
         let status = Status::host(Status::LAUNCH_FAILED);
-        Err(Error::new(ErrorKind::LaunchFailed, status, "host_function", "the function panicked"))
+        Err(Error::new(
+            ErrorKind::LaunchFailed,
+            status,
+            "host_function",
+            "the host function panicked",
+        ))
     })
 }

@@ -106,7 +106,7 @@ class DeviceArray(Keeper, _core.BufferExporter):
         self._set_shape(array.shape, not fortran)
         if self.nbytes() > array.nbytes:
             needed = f"its shape {array.shape} of {self.dtype} has {self.nbytes()}"
-            raise refusal(f"the buffer has {array.nbytes} bytes; {needed}")
+            raise refusal(f"the buffer's nbytes is {array.nbytes}; {needed}")
         memory = array.T if fortran else array
         self._array = np.ndarray(self._shape, self.dtype, buffer=memory, order=self._order)
         self._source = Block.of_array(self._array)
@@ -115,9 +115,9 @@ class DeviceArray(Keeper, _core.BufferExporter):
         extents = tuple(shape)
         for extent in extents:
             if extent < 0:
-                raise refusal(f"shape is {list(extents)}; extents are 0 or more")
+                raise refusal(f"shape is {list(extents)}; extents must not be negative")
         if math.prod(extents) * self.dtype.itemsize >= 2**63:
-            raise refusal(f"shape is {list(extents)}; so many elements do not fit")
+            raise refusal(f"shape is {list(extents)}; its elements exceed the address space")
         self._shape, self._order = extents, ("C" if flag else "F")
 
     def _point_to(self, host: Any) -> None:
@@ -259,7 +259,7 @@ class DeviceArray(Keeper, _core.BufferExporter):
             source = (ctypes.c_char * nbytes).from_address(address)
         given = source.nbytes if isinstance(source, np.ndarray) else memoryview(source).nbytes
         if given != nbytes:
-            raise refusal(f"source has {given} bytes; the array has {nbytes}")
+            raise refusal(f"the nbytes of source is {given}; the array needs {nbytes}")
         if nbytes:
             _core.copy_to_device(device, source, None, True)
 
@@ -267,7 +267,7 @@ class DeviceArray(Keeper, _core.BufferExporter):
         device, size = self._device_memory(), self.size()
         index = whole("idx", idx)
         if not 0 <= index < size:
-            raise refusal(f"idx is {index}; the array has {size} elements")
+            raise refusal(f"idx is {index}; the size of the array is {size}")
         element = np.empty(1, self.dtype)
         element[0] = val
         _core.copy_to_device(int(device) + element.nbytes * index, element, None, True)
@@ -281,7 +281,7 @@ def _constructor(array: DeviceArray, *args: Any, **flags: Any) -> tuple[Any, tup
     at = next((i for i, value in enumerate(args) if isinstance(value, list | tuple)), None)
     if at is None:
         if len(args) != 1 or flag is not None:
-            raise TypeError(f"{len(args)} arguments and no shape: a size or a buffer is needed")
+            raise TypeError(f"too many arguments, {len(args)}: one size or one buffer is needed")
         (value,) = args
         if _is_number(value):
             return array._make_own, ((whole("size", value),),)
@@ -293,7 +293,7 @@ def _constructor(array: DeviceArray, *args: Any, **flags: Any) -> tuple[Any, tup
     if at not in makes or len(rest) > 1:
         forms = "(size), (shape, flag), (pointer, shape, flag)"
         more = "(host_addr, device_addr, shape, flag) and (buffer)"
-        raise TypeError(f"the arguments are none of {forms}, {more}")
+        raise TypeError(f"the arguments match none of {forms}, {more}")
     if at == 1 and not isinstance(args[0], ptr_wrapper):
         raise TypeError(f"the pointer is of type {type(args[0]).__name__}, not a ptr_wrapper")
     shape = tuple(whole("an extent of the shape", extent) for extent in args[at])
@@ -316,13 +316,13 @@ def _address(name: str, value: Any) -> tuple[int, Block | None]:
 def _host_address(name: str, value: Any) -> tuple[int, Block | None]:
     """Returns the same for host memory."""
     if isinstance(value, ptr_wrapper) and not value.is_safe():
-        raise refusal(f"{name} is {value!r}; that is no host memory that Python manages")
+        raise refusal(f"{name} is {value!r}; host memory that Python manages is needed")
     return _address(name, value)
 
 
 def _check_address(name: str, address: int, dtype: np.dtype[Any]) -> None:
     if address <= 0 or address >= 2**64:
-        raise refusal(f"{name} is {address}; that is no address")
+        raise refusal(f"{name} is {address}; an address is needed")
     if address % dtype.alignment:
         raise refusal(f"{name} is {address:#x}; {dtype} needs a multiple of {dtype.alignment}")
 
@@ -333,14 +333,14 @@ def _check_size(name: str, block: Block | None, nbytes: int) -> None:
     if not block.alive:
         raise refusal(f"{name} points to memory that was freed")
     if block.nbytes < nbytes:
-        raise refusal(f"{name} points to {block.nbytes} bytes; the array has {nbytes}")
+        raise refusal(f"{name} points to memory of size {block.nbytes}; the array has {nbytes}")
 
 
 def _check_mapped(name: str, address: int, nbytes: int) -> None:
     """Refuses addresses that are not mapped in this process."""
     start = address // _PAGE * _PAGE
     if _libc.msync(start, address + nbytes - start, _MS_ASYNC) != 0:
-        raise refusal(f"{name} is {address:#x}, where the process has no {nbytes} bytes")
+        raise refusal(f"{name} is {address:#x}, where the process has no memory of size {nbytes}")
 
 
 ARRAYS = per_dtype(DeviceArray)

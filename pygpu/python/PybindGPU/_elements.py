@@ -84,7 +84,7 @@ class Block:
         try:
             return cls.of_array(np.empty(elements, dtype))
         except ValueError:
-            raise MemoryError(f"{elements} elements of {dtype}: no memory has as many") from None
+            raise MemoryError(f"size is {elements}; its bytes exceed the address space") from None
 
     @classmethod
     def of_array(cls, array: np.ndarray) -> Block:
@@ -99,7 +99,7 @@ def count(name: str, value: Any) -> int:
     """Returns a number of elements."""
     number = whole(name, value)
     if number < 0:
-        raise TypeError(f"{name} is {number}; a number of elements is 0 or more")
+        raise TypeError(f"{name} is {number}; it must not be negative")
     return number
 
 

@@ -64,7 +64,7 @@ class nvmlReturn_t(Code):
     def raise_for_status(self) -> None:
         """Does nothing for a success."""
         if self._code:
-            raise refusal(f"{self.message} ({self.name})", self._code, LogicError)
+            raise refusal(f"{self.name}: {self.message}", self._code, LogicError)
 
 
 class _Failure(Exception):

@@ -107,7 +107,7 @@ class Allocator:
             host_data = np.empty(self._shape, self._dtype, self._order)  # type: ignore[call-overload]
         needed = int(np.prod(self._shape, dtype=object)) * np.dtype(self._dtype).itemsize
         if not isinstance(host_data, np.ndarray) or host_data.nbytes < needed:
-            raise ValueError(f"host_data needs {needed} bytes in a numpy array")
+            raise ValueError(f"host_data must be a numpy array of nbytes {needed}")
         if not (host_data.flags.c_contiguous or host_data.flags.f_contiguous):
             raise ValueError("host_data has gaps; a contiguous array is needed")
         self.host_data = host_data
@@ -185,7 +185,7 @@ class GPUArray:
         self._allocator: Any = None
         if "allocator" in kwargs:
             if "shape" in kwargs or "dtype" in kwargs or args:
-                rule = "it must be the only input argument."
+                rule = "it must be the only input argument"
                 raise RuntimeError(f"When specifying the allocator kwarg, {rule}")
             self._adopt(kwargs["allocator"], kwargs.get("order"))
             return

@@ -98,7 +98,8 @@ def truth(name: str, value: Any) -> bool | None:
 def instance(name: str, value: Any, kind: type) -> Any:
     """Returns the value, which must be an object of the class."""
     if not isinstance(value, kind):
-        raise wrong_type(name, value, f"a {kind.__name__} is needed")
+        article = "an" if kind.__name__[0].lower() in "aeiou" else "a"
+        raise wrong_type(name, value, f"{article} {kind.__name__} is needed")
     return value
 
 
@@ -106,7 +107,7 @@ def member(name: str, members: Any, value: Any) -> Any:
     """Returns the member of an enumeration with a number."""
     number = whole(name, value)
     if number not in members.values:
-        raise ValueError(f"{name} is {number}; {members.__name__} has the allowed ones")
+        raise ValueError(f"{name} is {number}; allowed are the values of {members.__name__}")
     return members(number)
 
 

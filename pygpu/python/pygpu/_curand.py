@@ -40,7 +40,7 @@ def _bits_of(direction: Any) -> tuple[int, bool]:
 def _fill(dst: Any, words: np.ndarray) -> None:
     target = np.frombuffer(dst, np.uint32)
     if target.size < words.size:
-        raise ValueError(f"dst has {target.nbytes} bytes; {words.nbytes} are needed")
+        raise ValueError(f"dst.nbytes is {target.nbytes}; at least {words.nbytes} is needed")
     target[: words.size] = words
 
 

@@ -102,7 +102,7 @@ def _arranged(header: Header, flat: Any) -> tuple[Any, tuple[int, ...]]:
     shape = [whole("shape", extent) for extent in parts["shape"]]
     order = [whole("order", axis) for axis in parts["order"]]
     if sorted(order) != list(range(len(shape))):
-        raise ValueError(f"order is {order}; it has to have each of {len(shape)} axes once")
+        raise ValueError(f"order is {order}; each axis of shape {shape} is needed once")
     extents = list(shape)
     for axis in parts["repeated"]:
         extents[whole("repeated", axis, 0, len(shape) - 1)] = 1
@@ -206,7 +206,7 @@ class LeftOnHost(np.lib.mixins.NDArrayOperatorsMixin):
     >>> left + 1
     Traceback (most recent call last):
         ...
-    pygpu._errors.MemoryError: a GPUArray of 24 bytes was left in host memory when it was ...
+    pygpu._errors.MemoryError: a GPUArray of size 24 was left in host memory when it was ...
     >>> left.restore()
     array([0, 1, 2])
 
@@ -232,7 +232,7 @@ class LeftOnHost(np.lib.mixins.NDArrayOperatorsMixin):
 
     def _unusable(self) -> MemoryError:
         return MemoryError(
-            f"a {self._kind.__name__} of {self.nbytes} bytes was left in host memory when it was "
+            f"a {self._kind.__name__} of size {self.nbytes} was left in host memory when it was "
             f"received: {self._why}"
         )
 
@@ -298,7 +298,7 @@ def _device_bytes(frame: Any) -> GPUArray:
 
 def _needs_gpu() -> None:
     if _core.choose_backend() == "host":
-        raise NotImplementedError("the memory of the host backend is no GPU's")
+        raise NotImplementedError("the memory of the host backend is not a GPU's")
 
 
 # -- registration --------------------------------------------------------------------------------

@@ -109,8 +109,8 @@ def export(array: GPUArray, copy: bool | None = None) -> Descriptor:
         except InvalidArgument as error:
             if copy is False:
                 raise InvalidArgument(
-                    "copy is False, and the array's memory cannot be shared, as stream-ordered "
-                    "memory, that of a pool or of another process cannot: make the array with "
+                    "copy is False, and stream-ordered memory, memory of a pool or of another "
+                    "process cannot be shared: make the array with "
                     f"pygpu.ipc.empty(shape, dtype), or copy it with pygpu.ipc.share ({error})"
                 ) from None
             warnings.warn(
@@ -379,7 +379,7 @@ def _check_operations(data: bytes) -> None:
     allowed = _OPERATIONS.split()
     for operation, argument, _ in pickletools.genops(data):
         if operation.name not in allowed:
-            raise ValueError(f"{operation.name} is no operation in the pickle of a descriptor")
+            raise ValueError(f"{operation.name} is not an operation in the pickle of a descriptor")
         if operation.name == "PUT" and (argument or 0) > _MOST_KEPT:
             raise ValueError(f"an object is kept under the number {argument}")
 
@@ -390,7 +390,7 @@ class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) == (_descriptor.__name__, "_restore"):
             return _descriptor._restore
-        raise pickle.UnpicklingError(f"the pickle needs {module}.{name}; it is no descriptor")
+        raise pickle.UnpicklingError(f"the pickle needs {module}.{name}; a descriptor is needed")
 
 
 def loads(data: bytes) -> Descriptor:
@@ -416,5 +416,5 @@ def loads(data: bytes) -> Descriptor:
         # A damaged pickle raises UnpicklingError, EOFError, KeyError and others.
         raise ValueError(f"the pickle is damaged: {error}") from None
     if not isinstance(result, Descriptor):
-        raise ValueError(f"the pickle has an object of type {type(result).__name__}, no descriptor")
+        raise ValueError(f"the pickle has a {type(result).__name__}; a descriptor is needed")
     return result

@@ -60,7 +60,7 @@ def make_default_context(ctx_maker: Callable[[driver.Device], Any] | None = None
         return make(get_default_device())
     count = driver.Device.count()
     if count == 0:
-        raise driver.RuntimeError("there is no device to make a context on")
+        raise driver.RuntimeError("no device is available to make a context on")
     for ordinal in range(count - 1):
         try:
             return make(driver.Device(ordinal))

@@ -86,7 +86,9 @@ impl GPUArray {
             }
             None => {
                 if base.is_some() {
-                    return Err(PyValueError::new_err("base is given without gpudata"));
+                    return Err(PyValueError::new_err(
+                        "base is given without gpudata; give both or neither",
+                    ));
                 }
                 match new_array(descr.py(), &result_allocator, layout.clone(), element)? {
                     Ok(array) => (array, None),

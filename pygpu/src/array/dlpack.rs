@@ -331,7 +331,7 @@ pub(crate) fn dlpack_tensor(capsule: &Bound<'_, PyAny>) -> PyResult<TensorParts>
         // SAFETY: as above.
         return unsafe { parts(owner, &managed.tensor, false) };
     }
-    Err(PyBufferError::new_err("the capsule is no tensor of DLPack, or was consumed before"))
+    Err(PyBufferError::new_err("the capsule is not a tensor of DLPack, or was consumed before"))
 }
 
 /// Reads a tensor.
@@ -344,7 +344,7 @@ unsafe fn parts(owner: DLPackTensor, tensor: &Tensor, is_read_only: bool) -> PyR
     let ndim = usize::try_from(tensor.ndim)
         .ok()
         .filter(|&ndim| ndim <= MAX_AXES)
-        .ok_or_else(|| refused(format!("{} axes; allowed are 0 to {MAX_AXES}", tensor.ndim)))?;
+        .ok_or_else(|| refused(format!("ndim {}; allowed are 0 to {MAX_AXES}", tensor.ndim)))?;
     let list = |pointer: *mut i64| {
         if ndim == 0 {
             return Vec::new();
@@ -353,7 +353,7 @@ unsafe fn parts(owner: DLPackTensor, tensor: &Tensor, is_read_only: bool) -> PyR
         unsafe { std::slice::from_raw_parts(pointer, ndim) }.to_vec()
     };
     if ndim > 0 && tensor.shape.is_null() {
-        return Err(refused(format!("{ndim} axes and no shape")));
+        return Err(refused(format!("ndim {ndim} and no shape")));
     }
     let strides = (!tensor.strides.is_null()).then(|| list(tensor.strides));
     let DataType { code, bits, lanes } = tensor.dtype;

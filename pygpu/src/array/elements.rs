@@ -46,8 +46,8 @@ fn element(array: &Array, index: &Bound<'_, PyTuple>) -> PyResult<Array> {
         }
         _ => {
             return Err(PyValueError::new_err(format!(
-                "item() has {} indices; an array of shape {} needs one for each axis, or one for \
-                 all",
+                "the number of indices of item() is {}; an array of shape {} needs one for each axis, \
+             or one for all",
                 items.len(),
                 shape_text(array.shape())
             )));

@@ -313,7 +313,7 @@ impl GPUArray {
         let (own, strides) = (array.layout(), parse_strides(value)?);
         if strides.len() != own.shape().len() {
             return Err(PyValueError::new_err(format!(
-                "strides has {} entries for shape {:?}; one for each axis is needed",
+                "strides has length {} for shape {:?}; one for each axis is needed",
                 strides.len(),
                 own.shape()
             )));

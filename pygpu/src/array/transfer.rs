@@ -372,10 +372,10 @@ impl GPUArray {
     ) -> PyResult<()> {
         let _ = (dtype, copy);
         Err(PyTypeError::new_err(
-            "a GPUArray does not become a numpy array by itself: a.get() copies it to the host. On \
-             the device there are Python's operators (a + b for numpy.add(a, b)), the functions of \
-             pygpu.cumath (cumath.exp(a) for numpy.exp(a)) and those of pygpu.gpuarray \
-             (gpuarray.sum(a) for numpy.sum(a))",
+            "a GPUArray does not become a numpy array by itself: a.get() copies it to the host. \
+             Functions on the \
+             device are Python's operators (a + b for numpy.add(a, b)), pygpu.cumath (cumath.exp(a) for \
+             numpy.exp(a)) and pygpu.gpuarray (gpuarray.sum(a) for numpy.sum(a))",
         ))
     }
 

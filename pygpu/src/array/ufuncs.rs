@@ -57,7 +57,9 @@ impl UniversalFunction {
             }
             (arity, given) => {
                 let takes = if matches!(arity, Arity::Unary(_)) { 1 } else { 2 };
-                Err(PyTypeError::new_err(format!("{given} operands are given; {takes} are needed")))
+                Err(PyTypeError::new_err(format!(
+                    "the number of operands is {given}; {takes} is needed"
+                )))
             }
         }
     }

@@ -44,7 +44,7 @@ fn read(name: &str, values: &Bound<'_, PyTuple>) -> PyResult<[u32; 3]> {
     if count == 0 || count > result.len() {
         return Err(to_python(Error::invalid(
             "launch",
-            format!("{name} has {count} entries; allowed are one to three"),
+            format!("{name} has length {count}; allowed are one to three entries"),
         )));
     }
     for (value, extent) in values.iter_borrowed().zip(&mut result) {

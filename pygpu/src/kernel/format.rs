@@ -145,7 +145,7 @@ fn is_number(class: &Bound<'_, PyType>) -> PyResult<bool> {
 pub(super) fn code(text: &str) -> Result<Code, String> {
     match parse_codes(text)?[..] {
         [code] => Ok(code),
-        _ => Err(format!("format {text:?} is not that of one argument")),
+        _ => Err(format!("format {text:?} has another number of arguments than one")),
     }
 }
 
@@ -175,7 +175,7 @@ fn parse_codes(text: &str) -> Result<Vec<Code>, String> {
         let most = count.unwrap_or(1).max(codes.len() + 1);
         if most > MOST {
             return Err(format!(
-                "format {text:?} has {most} arguments or bytes of one; at most {MOST} fit"
+                "format {text:?} needs {most}; at most {MOST} arguments or bytes of one fit"
             ));
         }
         let code = match character {

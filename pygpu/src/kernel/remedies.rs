@@ -139,9 +139,8 @@ fn of_size(value: &Bound<'_, PyAny>, parameter: Parameter) -> Option<String> {
         let memory = value.is_instance_of::<GPUArray>()
             || value.is_instance_of::<DeviceAllocation>()
             || value.is_instance_of::<PooledDeviceAllocation>();
-        return memory.then(|| {
-            format!("an address has 8: a number of {} bytes belongs there", parameter.size)
-        });
+        return memory
+            .then(|| format!("an address has size 8: pass a number of size {}", parameter.size));
     };
     if parameter.is_pointer == Some(true) {
         return Some(ADDRESS.into());
@@ -155,7 +154,7 @@ fn of_size(value: &Bound<'_, PyAny>, parameter: Parameter) -> Option<String> {
         ('c', 8 | 16) => format!("complex{bits}"),
         _ => return None,
     };
-    Some(format!("np.{name}({}) has so many", shown(&item)))
+    Some(format!("pass np.{name}({})", shown(&item)))
 }
 
 /// Refuses a host array, which kernels cannot access, if the kernel has a pointer parameter.

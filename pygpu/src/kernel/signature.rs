@@ -146,9 +146,10 @@ impl Signature {
     fn wrong_number(&self, given: usize) -> PyErr {
         let names: Vec<_> = self.parameters.iter().map(|it| it.name.as_str()).collect();
         PyTypeError::new_err(format!(
-            "kernel {} takes {} arguments ({}); the call has {given}",
+            "kernel {} takes {} argument{} ({}); the call has {given}",
             self.name,
             names.len(),
+            if names.len() == 1 { "" } else { "s" },
             names.join(", ")
         ))
     }
@@ -179,10 +180,10 @@ impl Signature {
                 let given = arrays[position].1.size();
                 let remedy = match given < size {
                     true => format!(": put the output first, or pass range=slice(0, {given})"),
-                    false => ", and all need as many".into(),
+                    false => "; all need the same number of elements".into(),
                 };
                 Err(PyValueError::new_err(format!(
-                    "array {} of kernel {} has {given} elements; array {} has {size}{remedy}",
+                    "array {} of kernel {} has size {given}; array {} has size {size}{remedy}",
                     self.vector_name(position),
                     self.name,
                     self.vector_name(leader),
@@ -200,8 +201,7 @@ impl Signature {
         match arrays.iter().position(outside) {
             None => Ok(()),
             Some(position) => Err(PyValueError::new_err(format!(
-                "the range reaches from element {least} to {most}; array {} of kernel {} has {} \
-                 elements",
+                "the range reaches from element {least} to {most}; array {} of kernel {} has size {}",
                 self.vector_name(position),
                 self.name,
                 arrays[position].1.size(),
@@ -241,14 +241,17 @@ fn check_stands_for(array: &Array, declared: DType) -> Result<(), String> {
     let given = array.dtype();
     if given.size() != declared.size() {
         let sizes = (given.size(), declared.size());
-        return Err(format!(", and elements of {} bytes are no elements of {}", sizes.0, sizes.1));
+        return Err(format!(
+            "; the array has {}-byte elements, not {}-byte elements",
+            sizes.0, sizes.1
+        ));
     }
     let alignment = declared.alignment();
     let mut steps = array.shape().iter().zip(array.strides()).filter(|(extent, _)| **extent > 1);
     let is_aligned = array.address().is_multiple_of(alignment as u64)
         && steps.all(|(_, stride)| stride.unsigned_abs().is_multiple_of(alignment));
     if !is_aligned {
-        return Err(format!(", whose elements lie at multiples of {alignment} bytes"));
+        return Err(format!(", whose elements need an alignment of {alignment}"));
     }
     Ok(())
 }

@@ -87,7 +87,7 @@ impl PooledDeviceAllocation {
         if self.memory.is_allocated() {
             return Ok(&self.memory);
         }
-        Err(to_python(Error::handle("free", "the memory was given back to its pool")))
+        Err(to_python(Error::handle("free", "the memory was returned to its pool")))
     }
 
     /// Returns the memory, even if it was returned to the pool.

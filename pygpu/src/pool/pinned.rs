@@ -230,7 +230,7 @@ impl PooledHostAllocation {
     ///     The memory was already returned.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
         if self.is_freed.swap(true, Ordering::AcqRel) {
-            return Err(to_python(Error::handle("free", "the memory was given back to its pool")));
+            return Err(to_python(Error::handle("free", "the memory was returned to its pool")));
         }
         if !self.array.is_alive(py) {
             let block = self.block.lock().unwrap_or_else(PoisonError::into_inner).take();

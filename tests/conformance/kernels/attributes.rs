@@ -163,7 +163,7 @@ fn a_cooperative_launch_that_does_not_fit_is_refused(context: &Context) -> Outco
     let mut values = context.counting(&[10])?;
     let error = error_of(cooperate(&kernel, grid(blocks, 128), &stream, (&mut values, 1, 10)));
     assert_eq!(error.kind(), ErrorKind::LaunchFailed, "{error}");
-    for word in ["add", &blocks.to_string(), "at once"] {
+    for word in ["add", &blocks.to_string(), "same time"] {
         assert!(error.detail().contains(word), "the text does not name {word}: {error}");
     }
     stream.synchronize()?;

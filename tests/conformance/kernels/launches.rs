@@ -109,7 +109,7 @@ fn a_structure_is_passed_by_its_bytes(context: &Context) -> Outcome {
     list.bytes(&bytes)?;
     list.bytes(&99i32.to_ne_bytes())?;
     for no_integer in [&[][..], &[0; 9], &[0; 40]] {
-        let named = format!("integer of {} bytes", no_integer.len());
+        let named = format!("integer of size {}", no_integer.len());
         expect_error(list.integer(no_integer, true), ErrorKind::InvalidArgument, &[&named])?;
     }
     assert_eq!(list.len(), 3);
@@ -203,7 +203,7 @@ fn an_argument_of_too_many_bytes_is_refused(context: &Context) -> Outcome {
     list.bytes(&[0; 32 << 10])?;
     let error = error_of(list.bytes(&[0; (32 << 10) + 1]));
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-    assert!(error.detail().contains("argument 1 has 32769 bytes"), "{error}");
+    assert!(error.detail().contains("argument 1 has a size of 32769"), "{error}");
     assert!(!programs::kernel(context, "set")?.name().is_empty());
     Ok(())
 }

@@ -230,7 +230,7 @@ fn a_module_is_loaded_from_a_file(context: &Context) -> Outcome {
     }
     expect_error(load(&context.device, &ModuleSource::File(Path::new("/"))), kind, &["file /"])?;
     let none = File::new("text.bin", b"no code")?;
-    expect_error(load(&context.device, &ModuleSource::File(&none.0)), kind, &["7 bytes"])
+    expect_error(load(&context.device, &ModuleSource::File(&none.0)), kind, &["length of 7"])
 }
 
 fn code_that_is_cut_short_is_refused(context: &Context) -> Outcome {

@@ -324,7 +324,7 @@ fn registered_memory_must_not_overlap(context: &Context) -> Outcome {
         // SAFETY: the range is empty, so the call is refused.
         unsafe { RegisteredMemory::new(&context.device, &mut []) },
         ErrorKind::InvalidArgument,
-        &["0 bytes"],
+        &["size 0"],
     )?;
     Ok(())
 }

@@ -475,7 +475,7 @@ def test_rand_repeats_with_numpys_seed():
     [
         (lambda n: np.zeros(n, np.int32), "ndarray"),
         (lambda n: gpuarray.zeros(n, np.float32), "float32"),
-        (lambda n: gpuarray.zeros(n - 1, np.int32), "elements"),
+        (lambda n: gpuarray.zeros(n - 1, np.int32), "seed.size"),
     ],
 )
 def test_wrong_seeds(kind, getter, said):

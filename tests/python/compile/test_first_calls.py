@@ -30,7 +30,7 @@ from pygpu.tools import VectorArg, get_or_register_dtype
         (None, "a", {}, TypeError, "arguments is None; a declaration in C"),
         ("float *a", None, {}, TypeError, "operation"),
         ("float *a", "a", {"preamble": 3}, TypeError, "preamble"),
-        ("float *a", "a", {"name": "my kernel"}, ValueError, "no name in C"),
+        ("float *a", "a", {"name": "my kernel"}, ValueError, "not a name in C"),
     ],
 )
 def test_what_is_wrong_with_a_kernel_is_said_by_each_call(arguments, operation, more, error, text):

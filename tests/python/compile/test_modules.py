@@ -162,7 +162,7 @@ def test_code_from_a_pipe_is_refused(tmp_path):
                 try:
                     load(path)
                 except (driver.LogicError, OSError) as error:
-                    assert "it is no regular file" in str(error), error
+                    assert "it is not a regular file" in str(error), error
                 else:
                     raise AssertionError(path)
     """

@@ -54,18 +54,18 @@ def test_other_numbers_are_refused():
     descriptor = driver.ArrayDescriptor()
     descriptor.width, descriptor.height, descriptor.num_channels = 4, 4, 1
     descriptor.format = unknown
-    with pytest.raises(driver.LogicError, match="format is .*99.*; array_format has the allowed"):
+    with pytest.raises(driver.LogicError, match="format is .*99.*; .* values of array_format"):
         driver.Array(descriptor)
     context = driver.Context
     kept = context.get_cache_config(), context.get_shared_config()
-    with pytest.raises(ValueError, match="cc is 9; func_cache has the allowed ones"):
+    with pytest.raises(ValueError, match="cc is 9; allowed are the values of func_cache"):
         context.set_cache_config(driver.func_cache(9))
-    with pytest.raises(ValueError, match="config is 9; shared_config has the allowed ones"):
+    with pytest.raises(ValueError, match="config is 9; allowed are the values of shared_config"):
         context.set_shared_config(9)
     with pytest.raises(TypeError, match="cc is of type str"):
         context.set_cache_config("1")
     assert (context.get_cache_config(), context.get_shared_config()) == kept
-    with pytest.raises(ValueError, match="direction is 7; direction_vector_set has the allowed"):
+    with pytest.raises(ValueError, match="direction is 7; .* direction_vector_set"):
         curandom.generate_direction_vectors(1, curandom.direction_vector_set(7))
 
 
@@ -86,7 +86,7 @@ def test_opengl_is_refused_by_name():
         "RegisteredImage": (1, 2),
         "RegisteredMapping": (),
     }.items():
-        with pytest.raises(driver.Unsupported, match="there (are|is) no"):
+        with pytest.raises(driver.Unsupported, match="sharing with OpenGL|there (are|is) no"):
             getattr(driver, name)(*arguments)
     assert not driver.have_gl_ext()
 
@@ -95,7 +95,7 @@ def test_arguments_of_texture_copies():
     matrix = np.zeros((2, 3), np.float32)
     with pytest.raises(driver.LogicError, match="order must be either F or C"):
         driver.matrix_to_array(matrix, "K")
-    with pytest.raises(driver.LogicError, match="1 axes"):
+    with pytest.raises(driver.LogicError, match="ary.ndim is 1"):
         driver.np_to_array(matrix[0], "C")
     assert driver.dtype_to_array_format(np.int16) == driver.array_format.SIGNED_INT16
     with pytest.raises(TypeError, match="'int64' to array format"):
@@ -104,7 +104,7 @@ def test_arguments_of_texture_copies():
 
 def test_a_program_goes_on_without_opengl():
     for error in (ImportError, driver.Unsupported):
-        with pytest.raises(error, match="no sharing with OpenGL"):
+        with pytest.raises(error, match="sharing with OpenGL is not"):
             import pygpu.gl.autoinit  # noqa: F401
 
 

@@ -185,7 +185,7 @@ def refusals():
     largest = 2**64 - 1
     yield "count is", "allowed are up to", lambda: driver.memset_d32(memory, 0, 2**62)
     yield "height is", "address space", lambda: driver.memset_d2d32(memory, 64, 0, 1, largest)
-    yield "handle has 3 bytes", "allowed are 64", lambda: driver.IPCMemoryHandle(b"abc")
+    yield "handle has length 3", "64 is needed", lambda: driver.IPCMemoryHandle(b"abc")
 
 
 @pytest.mark.parametrize("number", range(3))

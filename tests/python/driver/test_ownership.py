@@ -75,7 +75,7 @@ def test_an_arrays_own_pooled_block_can_be_freed_by_hand():
     assert (pool.active_blocks, pool.held_blocks) == (0, 1)
     with pytest.raises(driver.LogicError, match="freed"):
         a_gpu.get()
-    with pytest.raises(driver.LogicError, match="given back"):
+    with pytest.raises(driver.LogicError, match="returned to its pool"):
         a_gpu.gpudata.free()
 
 

@@ -110,7 +110,7 @@ def test_free(pool):
     block.free()
     assert state(pool)[:2] == (1, 0)
     for use in (lambda it: it.free(), int, lambda it: driver.memset_d8(it, 0, 4)):
-        with pytest.raises(driver.LogicError, match="given back"):
+        with pytest.raises(driver.LogicError, match="returned to its pool"):
             use(block)
     other = pool.allocate(1000)
     assert int(other) == address
@@ -366,7 +366,7 @@ def test_page_locked_blocks_are_freed_once():
     block = pool.allocate(3, np.float32).base
     block.free()
     assert (pool.held_blocks, pool.active_blocks) == (1, 0)
-    with pytest.raises(driver.LogicError, match="given back"):
+    with pytest.raises(driver.LogicError, match="returned to its pool"):
         block.free()
     assert pool.allocate((), np.float64).shape == ()
 

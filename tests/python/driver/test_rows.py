@@ -110,8 +110,8 @@ def test_nothing_is_copied_without_an_extent():
         ({"height": 3, "src_pitch": 3, "dst_pitch": 8}, "src_pitch is 3"),
         ({"height": 2, "src_pitch": 7, "dst_pitch": 8}, "src_pitch is 7"),
         ({"height": 2, "src_pitch": 8, "dst_pitch": 8, "dst_x_in_bytes": 1}, "dst_pitch is 8"),
-        ({"height": 5, "src_y": 5, "src_pitch": 8, "dst_pitch": 8}, "src has 64 bytes"),
-        ({"height": 5, "src_pitch": 8, "dst_pitch": 8, "dst_y": 1}, "dst has 40 bytes"),
+        ({"height": 5, "src_y": 5, "src_pitch": 8, "dst_pitch": 8}, "size of src is 64"),
+        ({"height": 5, "src_pitch": 8, "dst_pitch": 8, "dst_y": 1}, "size of dst is 40"),
         ({"height": 1, "dst_x_in_bytes": 2**64 - 1}, "outside the address space"),
     ],
 )
@@ -149,7 +149,7 @@ def test_what_is_no_memory():
         with pytest.raises(TypeError, match="buf_py is of type int; a numpy array or an object"):
             call(3)
     for call in (copy.set_src_array, copy.set_dst_array):
-        with pytest.raises(TypeError, match="ary is of type NoneType; a Array is needed"):
+        with pytest.raises(TypeError, match="ary is of type NoneType; an Array is needed"):
             call(None)
     with pytest.raises(TypeError, match="stream"):
         copy("stream")
@@ -229,7 +229,7 @@ def test_fills_that_do_not_fit():
     memory = driver.mem_alloc(64)
     for arguments, text in [
         ((memory, 8, 0, 9, 2), "pitch is 8"),
-        ((memory, 16, 0, 16, 5), "64 bytes"),
+        ((memory, 16, 0, 16, 5), "dest is 64"),
         ((memory, 16, 0, -1, 5), "width -1"),
         ((memory, 16, 0, 1, -5), "height -5"),
         ((memory, 2**62, 0, 1, 2**40), "height is"),
@@ -393,7 +393,7 @@ def test_rows_between_devices(peers):
     [
         ({"src_pitch": 2}, "src_pitch is 2"),
         ({"dst_height": 1}, "dst_height is 1"),
-        ({"src_x_in_bytes": 13, "src_pitch": 17}, "src has 16 bytes"),
+        ({"src_x_in_bytes": 13, "src_pitch": 17}, "size of src is 16"),
         ({"dst_z": 2**64 - 1}, "outside the address space"),
     ],
 )

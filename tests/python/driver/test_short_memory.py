@@ -87,4 +87,6 @@ short(lambda: _core.{states})
 _core.random_seeded("Xorwow", np.zeros(1 << 10, np.uint32), 0)
 """
     )
-    assert done.stdout.startswith("MemoryError there is no memory for the states"), done.stdout
+    assert done.stdout.startswith("MemoryError out of memory: the states of a generator"), (
+        done.stdout
+    )

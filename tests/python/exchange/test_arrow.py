@@ -147,11 +147,11 @@ def test_copies_to_the_host(buffer):
     for position in (-1, 65):
         with pytest.raises(ValueError, match=f"position is {position}; allowed are 0 to 64"):
             buffer.copy_to_host(position, buf=target)
-    with pytest.raises(ValueError, match="nbytes is 17; buf has 16 bytes"):
+    with pytest.raises(ValueError, match="nbytes is 17; the size of buf is 16"):
         buffer.copy_to_host(0, 17, buf=target)
-    with pytest.raises(ValueError, match="nbytes is 5; from 60 the buffer has 4 bytes"):
+    with pytest.raises(ValueError, match="nbytes is 5; the room after position 60 is 4"):
         buffer.copy_to_host(60, 5, buf=target)
-    with pytest.raises(ValueError, match="for reading only"):
+    with pytest.raises(ValueError, match="read-only"):
         buffer.copy_to_host(buf=bytes(16))
     with pytest.raises(TypeError, match="buf is of type int"):
         buffer.copy_to_host(buf=3)
@@ -173,9 +173,9 @@ def test_copies_from_the_host(context):
     assert buffer.to_pybytes() == np.arange(4, dtype="i4").tobytes()
     with pytest.raises(ValueError, match="gaps"):
         buffer.copy_from_host(np.arange(8)[::2])
-    with pytest.raises(ValueError, match="nbytes is 3; from 14 the buffer has 2 bytes"):
+    with pytest.raises(ValueError, match="nbytes is 3; the room after position 14 is 2"):
         buffer.copy_from_host(b"abc", 14, 3)
-    with pytest.raises(ValueError, match="nbytes is 3; data has 2 bytes"):
+    with pytest.raises(ValueError, match="nbytes is 3; the size of data is 2"):
         buffer.copy_from_host(b"ab", 0, 3)
     with pytest.raises(BufferError, match="device memory"):
         buffer.copy_from_host(buffer)
@@ -187,7 +187,7 @@ def test_copies_on_the_device(context, buffer):
     assert target.copy_from_device(buffer, 12) == 4
     assert target.copy_from_device(buffer, 0, 2) == 2
     assert target.to_pybytes() == DATA[:2] + DATA[5:15] + DATA[:4]
-    with pytest.raises(ValueError, match="nbytes is 65; buf has 64"):
+    with pytest.raises(ValueError, match="nbytes is 65; the size of buf is 64"):
         context.new_buffer(100).copy_from_device(buffer, 0, 65)
     with pytest.raises(TypeError, match="a CudaBuffer is needed"):
         target.copy_from_device(DATA)
@@ -263,7 +263,7 @@ def test_arrays_over_buffers(buffer):
     assert array.ptr == buffer.address
     np.testing.assert_array_equal(array.get(), np.frombuffer(DATA, "<u4"))
     assert gpuarray.from_cuda_array_interface(buffer).ptr == buffer.address
-    with pytest.raises(ValueError, match="multiple|62 bytes"):
+    with pytest.raises(ValueError, match="multiple|buffer is 62"):
         buffer.slice(2).to_gpuarray("<u4")
 
 
@@ -373,7 +373,7 @@ def test_writing_as_a_file(context, buffer_size):
                     assert writer.tell() == place + len(data)
                     continue
             if place + len(data) > 64:
-                with pytest.raises(ValueError, match=f"{64 - place} fit"):
+                with pytest.raises(ValueError, match=f"position is {64 - place}"):
                     writer.write(data)
                 continue
             assert writer.write(data) == len(data)
@@ -390,7 +390,7 @@ def test_what_a_writer_refuses(buffer):
     with pytest.raises(ValueError, match="buffer_size is -1"):
         writer.buffer_size = -1
     for position in (-1, 62):
-        with pytest.raises(ValueError, match=f"position is {position} and data has 3 bytes"):
+        with pytest.raises(ValueError, match=f"position is {position} and data.size 3"):
             writer.writeat(position, b"abc")
     with pytest.raises(BufferError, match="device memory"):
         writer.write(buffer)
@@ -421,7 +421,7 @@ def opened(data):
 
 def test_handles_that_are_no_handles(context):
     for data in (b"", bytes(71), bytes(73), bytes(81)):
-        with pytest.raises(ValueError, match=f"opaque_handle has {len(data)} bytes"):
+        with pytest.raises(ValueError, match=f"opaque_handle has length {len(data)}"):
             arrow.IpcMemHandle.from_buffer(data)
     negative = (-1).to_bytes(8, "little", signed=True)
     for data in (negative + bytes(64), bytes(72) + negative):
@@ -463,7 +463,7 @@ def test_a_reader_fills_memory_of_the_host():
     reader.seek(len(DATA) - 3)
     assert (reader.readinto(target), target[:3].tobytes()) == (3, DATA[-3:])
     assert reader.readinto(target) == 0
-    with pytest.raises(ValueError, match="for reading only"):
+    with pytest.raises(ValueError, match="read-only"):
         reader.readinto(b"abc")
 
 

@@ -275,21 +275,21 @@ def test_a_forged_structure_is_read_and_released(data):
     ("changes", "what"),
     [
         ({"length": -1}, "length is -1"),
-        ({"length": 1 << 62}, "18446744073709551616 bytes"),
+        ({"length": 1 << 62}, "size 18446744073709551616"),
         ({"length": 9 << 40}, "no .* bytes|memory"),
         ({"offset": -1}, "offset -1"),
         ({"offset": (1 << 63) - 1}, "do not fit"),
-        ({"offset": 1 << 60}, "bytes"),
+        ({"offset": 1 << 60}, "memory of size"),
         ({"null_count": -2}, "null_count -2"),
         ({"null_count": 9}, "null_count 9"),
         ({"null_count": 3}, "no validity"),
-        ({"buffers": ()}, "0 buffers"),
-        ({"buffers": (None,)}, "1 buffers"),
+        ({"buffers": ()}, "buffers: 0"),
+        ({"buffers": (None,)}, "buffers: 1"),
         ({"buffers": (None, None)}, "at 0x0"),
-        ({"buffers": (None, 64)}, "at 0x40|address is 0x40"),
+        ({"buffers": (None, 64)}, "address 0x40"),
         ({"buffers": (None, (1 << 64) - 64)}, "0xffff"),
         ({"buffers": (64, None), "null_count": -1}, "0x40"),
-        ({"buffers": (None, None, None)}, "3 buffers"),
+        ({"buffers": (None, None, None)}, "buffers: 3"),
     ],
 )
 def test_forged_arrays(data, changes, what):
@@ -315,7 +315,7 @@ def test_forged_counts_and_pointers(data):
         setattr(a, "n_children", 2), setattr(a, "children", None)
     ))  # fmt: skip
     check("a child is 0x0", lambda e, a, s: setattr(a, "n_children", 1))
-    check("1 children", lambda e, a, s: e.__dict__.update(
+    check("children: 1", lambda e, a, s: e.__dict__.update(
         device=type(e.device)(e.new_array(8, (None, data.address), [e.new_array()]), 0, DEVICE_TYPE)
     ))  # fmt: skip
     check("n_children is -1", lambda e, a, s: setattr(s, "n_children", -1))
@@ -365,7 +365,7 @@ def test_forged_offsets_of_texts():
     assert [buffer and buffer.size for buffer in found.buffers()] == [None, 12, 6]
     with pytest.raises(BufferError, match="is -1"):
         column([0, 2, -1], 2)
-    with pytest.raises(BufferError, match="bytes"):
+    with pytest.raises(BufferError, match="memory of size"):
         column([0, 2, 0x7FFFFFFF], 2)
 
 
@@ -529,7 +529,7 @@ def test_types_there_and_back(pa, part):
 def test_ordinary_memory_is_copied_unless_that_is_refused(pa):
     array = pa.array([1, 2, None, 4])
     assert arrow.from_device_array(array).copy_to_host().equals(array)
-    with pytest.raises(BufferError, match="reaches no"):
+    with pytest.raises(BufferError, match="cannot use memory"):
         arrow.from_device_array(array, copy=False)
 
 

@@ -183,9 +183,9 @@ def test_copies():
 
 def test_what_cannot_be_exported():
     a = gpuarray.zeros(4, np.dtype([("a", "c8"), ("b", "f4")]))
-    with pytest.raises(BufferError, match="no such elements"):
+    with pytest.raises(BufferError, match="which DLPack does not support"):
         a.__dlpack__()
-    with pytest.raises(BufferError, match="multiples of the 8 bytes"):
+    with pytest.raises(BufferError, match="multiples of the itemsize, 8"):
         a["a"].__dlpack__()
     check(gpuarray.from_dlpack(a["a"].copy()), np.zeros(4, "c8"))
     with pytest.raises(BufferError, match="dl_device is"):
@@ -298,7 +298,7 @@ def test_a_described_array(dtype):
 def test_descriptions_that_are_wrong():
     a = gpuarray.zeros(3, np.float32)
     for changes, error, text in (
-        ({"data": (a.ptr, True)}, BufferError, "reading only"),
+        ({"data": (a.ptr, True)}, BufferError, "read-only"),
         ({"mask": a}, BufferError, "mask"),
         ({"stream": 0}, ValueError, "stream of x is 0"),
         ({"data": None}, ValueError, "incomplete"),

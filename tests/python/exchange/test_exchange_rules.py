@@ -239,11 +239,11 @@ def test_capsules_of_host_arrays_on_the_host():
 
 def test_elements_and_strides_that_dlpack_has_not():
     for name, dtype in RECORDS.items():
-        with pytest.raises(BufferError, match="no such elements"):
+        with pytest.raises(BufferError, match="which DLPack does not support"):
             gpuarray.to_gpu(sample(dtype, (3,))).__dlpack__()
         assert name
     fields = gpuarray.to_gpu(sample(PADDED, (5,)))
-    with pytest.raises(BufferError, match="multiples of the 8 bytes"):
+    with pytest.raises(BufferError, match="multiples of the itemsize, 8"):
         gpuarray.to_gpu(sample(np.dtype([("a", "c8"), ("b", "f4")]), (5,)))["a"].__dlpack__()
     # The records have 24 bytes: three elements of 8.
     strides = rules.dlpack(fields["b"].__dlpack__())[2]

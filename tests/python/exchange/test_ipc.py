@@ -450,7 +450,7 @@ def test_columns_that_are_none():
     for arrays, named in (
         ((data[::2],), "gaps"),
         ((data.reshape(4, 5),), "one axis"),
-        ((data, bits), "16 entries"),
+        ((data, bits), "mask is 16"),
         ((data, shared(np.zeros(20, np.float32))), "dtype float32"),
     ):
         with pytest.raises(ValueError, match=named):

@@ -204,5 +204,5 @@ def test_a_pickle_that_is_no_bytes_is_named(data):
 
 @pytest.mark.parametrize("given", [b"x", "x", "{" * 100])
 def test_what_is_no_json_is_shown(given):
-    with pytest.raises(ValueError, match=r"the descriptor is b?'[x{]{1,60}', which is no JSON"):
+    with pytest.raises(ValueError, match=r"the descriptor is b?'[x{]{1,60}', which is not JSON"):
         ipc.open(given)

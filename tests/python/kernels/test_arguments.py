@@ -348,7 +348,10 @@ def test_a_scalar_of_a_wrong_size_is_named_with_its_dtype():
     function = driver.module_from_buffer(compiler.compile(text)).get_function("set")
     a = gpuarray.zeros(1, np.float32)
     for arguments, message in [
-        ((np.float64(1), np.int16(1)), r"1 .* is float64 of 8 bytes; .* 4; np\.float32\(1\.0\)"),
+        (
+            (np.float64(1), np.int16(1)),
+            r"1 .* is float64 of 8 bytes; .* 4; pass np\.float32\(1\.0\)",
+        ),
         ((np.float32(1), np.int64(2**40)), r"2 .* is int64 of 8 bytes; its parameter has 2"),
     ]:
         with pytest.raises(driver.LogicError, match=message):

@@ -344,8 +344,8 @@ def test_keywords(axpy):
     ("extents", "error", "text"),
     [
         ({"block": 4}, TypeError, "block is of type int"),
-        ({"block": ()}, ValueError, "block has 0 entries"),
-        ({"block": (1, 1, 1, 1)}, ValueError, "block has 4 entries"),
+        ({"block": ()}, ValueError, "block has length 0"),
+        ({"block": (1, 1, 1, 1)}, ValueError, "block has length 4"),
         ({"block": (2.5, 1, 1)}, TypeError, "block has the entry 2.5"),
         ({"block": (-1, 1, 1)}, OverflowError, "block has the entry -1"),
         ({"block": (1, 1, 1), "grid": (2**32, 1)}, OverflowError, "grid has the entry 4294967296"),

@@ -582,7 +582,7 @@ def test_writes_to_constants_are_named():
                 "thread (0, 0, 0) writes 4 bytes of constant memory in kernel.cu:13",
                 "numbers",
             ),
-            ("letter", "thread (0, 0, 0) writes 1 bytes of constant memory in kernel.cu:16"),
+            ("letter", "thread (0, 0, 0) writes 1 byte of constant memory in kernel.cu:16"),
             # The compiler inserts no check here, so the system's page protection reports the fault.
             ("literal", "in kernel.cu:20"),
         ):

@@ -143,7 +143,7 @@ def test_functions_that_make_reductions():
         (lambda x: DOT(x), TypeError, "takes 2 arguments"),
         (lambda x: DOT(x, x.get()), TypeError, "argument y.*GPUArray"),
         (lambda x: DOT(x, x.astype(np.float32)), TypeError, "float32"),
-        (lambda x: DOT(x, x[1:]), ValueError, "y.*3 elements"),
+        (lambda x: DOT(x, x[1:]), ValueError, "y.*size 3"),
         (lambda x: DOT(x, x, out=x), ValueError, "4 elements"),
         (lambda x: DOT(x, x, out=x[:0]), ValueError, "empty"),
         (lambda x: DOT(x, x, out=x.astype(np.int32)[:1]), ValueError, "dtype"),
@@ -195,7 +195,7 @@ def test_elements_of_another_dtype_and_the_same_size_are_read_as_declared():
     total = ReductionKernel(np.uint32, "0", "a ^ b", "x[i]", "const unsigned *x")
     found = total(gpuarray.to_gpu(x)).get()
     assert found == np.bitwise_xor.reduce(x.view(np.uint32))
-    with pytest.raises(TypeError, match="float64; its declaration says uint32, and elements of 8"):
+    with pytest.raises(TypeError, match="declaration says uint32; the array has 8-byte"):
         total(gpuarray.to_gpu(x.astype(np.float64)))
 
 

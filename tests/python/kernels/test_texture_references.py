@@ -176,9 +176,9 @@ def test_an_elementwise_kernel_without_references():
 
 
 def test_what_is_no_reference(references):
-    with pytest.raises(driver.LogicError, match="plain is no texture reference"):
+    with pytest.raises(driver.LogicError, match="plain is not a texture reference"):
         references.get_texref("plain")
-    with pytest.raises(driver.LogicError, match="line is no surface reference"):
+    with pytest.raises(driver.LogicError, match="line is not a surface reference"):
         references.get_surfref("line")
     with pytest.raises(driver.Error, match="no_such"):
         references.get_texref("no_such")

@@ -178,7 +178,7 @@ def test_an_offset(rng):
     texels = rng.normal(size=100).astype(np.float32)
     part = gpuarray.to_gpu(texels)[3:90]
     reference = driver.TextureReference()
-    with pytest.raises(driver.LogicError, match="allow_offset was false"):
+    with pytest.raises(driver.LogicError, match="without allow_offset"):
         part.bind_to_texref_ext(reference)
     offset = part.bind_to_texref_ext(reference, allow_offset=True)
     assert offset == 3
@@ -242,13 +242,13 @@ def test_bad_input(rng):
     array = driver.matrix_to_array(np.zeros((2, 3), np.float32), "C")
     with pytest.raises(driver.LogicError, match="dst holds 12 bytes of a row"):
         driver.memcpy_htoa(array, 4, np.zeros(3, np.float32))
-    with pytest.raises(driver.LogicError, match="texels of 4 bytes"):
+    with pytest.raises(driver.LogicError, match="texels of size 4"):
         driver.memcpy_htoa(array, 2, np.zeros(1, np.float32))
     copy = driver.Memcpy2D()
     copy.set_src_array(array)
     copy.width_in_bytes, copy.height = 4, 1
     copy.set_dst_array(driver.matrix_to_array(np.zeros((2, 8), np.uint8), "C"))
-    with pytest.raises(driver.LogicError, match="src has texels of 4 bytes and dst of 1"):
+    with pytest.raises(driver.LogicError, match="src has texels of size 4 and dst of 1"):
         copy(True)
     for shape in ((0, 3), (3, 0)):
         for make in (driver.np_to_array, driver.matrix_to_array):
@@ -284,7 +284,7 @@ def test_bad_input(rng):
         array.free()
     with pytest.raises(driver.LogicError, match="freed already"):
         driver.TextureReference().set_array(array)
-    with pytest.raises(driver.LogicError, match="devptr has 16 bytes"):
+    with pytest.raises(driver.LogicError, match="size of devptr is 16"):
         reference.set_address(gpuarray.zeros(4, np.float32).gpudata, 1 << 20)
 
 

@@ -124,8 +124,8 @@ unsafe extern "C" fn fail_by_sanitizer(
                 false => {
                     let of = CStr::from_ptr(what).to_string_lossy();
                     let message = format!(
-                        "{thread} accesses {of} at {address:#x}, in {line}: the address is no multiple \
-                         of {alignment}"
+                        "{thread} accesses {of} at {address:#x}, in {line}: the address is not a \
+                         multiple of {alignment}"
                     );
                     (FailureKind::Address, message)
                 }

@@ -86,7 +86,7 @@ pub(super) fn release(memory: *mut c_void) -> Result<(), String> {
     let bytes = match heap.blocks.get_mut(&address) {
         None => return Err(format!("frees address {address:#x}, where no kernel has allocated")),
         Some(block) if !block.is_live => {
-            return Err(format!("frees the {} bytes at {address:#x} again", block.bytes));
+            return Err(format!("frees the block of size {} at {address:#x} again", block.bytes));
         }
         Some(block) => {
             block.is_live = false;

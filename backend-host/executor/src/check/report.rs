@@ -20,7 +20,8 @@ pub(super) fn describe_access(block: &Block, access: &Access, what: &str) -> Str
     let verb = if access.is(READ) { "reads" } else { "writes" };
     let Access { bytes, thread, place, .. } = *access;
     let line = block.launch().unit.lines.describe(place);
-    format!("{} {verb} {bytes} bytes{what} in {line}", block.name_of(thread))
+    let unit = if bytes == 1 { "byte" } else { "bytes" };
+    format!("{} {verb} {bytes} {unit}{what} in {line}", block.name_of(thread))
 }
 
 /// Describes an atomic operation at a misaligned address.
@@ -28,8 +29,8 @@ pub(super) fn describe_misaligned(block: &Block, access: &Access) -> String {
     let Access { address, bytes, thread, place, .. } = *access;
     let line = block.launch().unit.lines.describe(place);
     format!(
-        "{} accesses {bytes} bytes at {address:#x} by an atomic operation, in {line}: the address is \
-         no multiple of {bytes}",
+        "{} accesses {bytes} bytes at {address:#x} by an atomic operation, in {line}: the address \
+         is not a multiple of {bytes}",
         block.name_of(thread)
     )
 }

@@ -23,7 +23,7 @@ pub(crate) unsafe fn wait(
     // SAFETY: the worker belongs to the calling thread; no reference is held across a switch.
     unsafe {
         if !(*worker).block.has(thread) {
-            let message = format!("threadIdx was overwritten: it is that of thread {thread}");
+            let message = format!("threadIdx was overwritten: it belongs to thread {thread}");
             fail(worker, FailureKind::Address, message);
         }
         if (*worker).to_ask.load(Ordering::Relaxed) {

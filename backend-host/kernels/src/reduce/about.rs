@@ -57,7 +57,9 @@ impl Values {
 
 #[cold]
 fn no_memory(bytes: usize) -> Error {
-    let detail = format!("there are no {bytes} bytes for what elements are compared with");
+    let detail = format!(
+        "out of memory: the reduction needs {bytes} bytes for reference values, which the system refused"
+    );
     let status = Status::host(Status::OUT_OF_MEMORY);
     Error::new(ErrorKind::OutOfMemory, status, "reduce", detail)
 }

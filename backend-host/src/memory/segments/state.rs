@@ -324,7 +324,7 @@ impl State {
             },
         };
         let process = ProcessIdentity::own().ok_or_else(|| {
-            Error::unsupported(call, "the system does not say what process this is (/proc)")
+            Error::unsupported(call, "the system does not report this process in /proc")
         })?;
         let offset = start - segment.base();
         let handle = Handle {

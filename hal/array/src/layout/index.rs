@@ -169,7 +169,7 @@ impl SliceBounds {
         }
         // Extents of arrays fit in isize, so the sums below fit, except for bounds far outside.
         let n = isize::try_from(extent).map_err(|_| {
-            let what = format!("an axis of {extent} elements is larger than the address space");
+            let what = format!("an axis of extent {extent} exceeds the address space");
             Error::overflow("slice", what)
         })?;
         let clamp = |bound: isize, low: isize, high: isize| {
@@ -204,7 +204,7 @@ impl Layout {
             return Err(Error::index(
                 "index",
                 format!(
-                    "too many indices: the array has {} axes, {consumed} were indexed",
+                    "too many indices: array is {}-dimensional, but {consumed} were indexed",
                     self.ndim()
                 ),
             ));
@@ -252,7 +252,7 @@ impl Layout {
         if shape.len() > MAX_AXES {
             return Err(Error::index(
                 "index",
-                format!("the index makes {} axes; at most {MAX_AXES} are allowed", shape.len()),
+                format!("the result has ndim {}; at most {MAX_AXES} is allowed", shape.len()),
             ));
         }
         let empty = shape.contains(&0);
@@ -328,6 +328,6 @@ impl Layout {
 pub fn normalize_axis(axis: isize, ndim: usize) -> Result<usize> {
     let wrapped = if axis < 0 { axis.saturating_add(ndim as isize) } else { axis };
     usize::try_from(wrapped).ok().filter(|&a| a < ndim).ok_or_else(|| {
-        Error::index("axis", format!("axis {axis} is out of bounds for an array of {ndim} axes"))
+        Error::index("axis", format!("axis {axis} is out of bounds for array of dimension {ndim}"))
     })
 }

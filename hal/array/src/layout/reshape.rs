@@ -155,8 +155,8 @@ impl Layout {
         let bytes = extent * self.itemsize;
         if !bytes.is_multiple_of(itemsize) {
             return Err(refused(format!(
-                "new type not compatible with array: {bytes} bytes along axis {axis} are no \
-                 whole number of {itemsize}-byte elements"
+                "new type not compatible with array: axis {axis} has a size of {bytes} in bytes, \
+                 not a multiple of the itemsize {itemsize}"
             )));
         }
         let mut layout = self.clone();
@@ -185,7 +185,7 @@ impl Layout {
             return Err(Error::invalid(
                 "view",
                 format!(
-                    "{itemsize} bytes at offset {offset} do not lie inside a {}-byte element",
+                    "a part of size {itemsize} at offset {offset} is not inside a {}-byte element",
                     self.itemsize
                 ),
             ));

@@ -53,7 +53,11 @@ impl<T: Element> DeviceArray<T> {
         if checked_size(shape, size_of::<T>())? != values.len() {
             return Err(Error::invalid(
                 "values",
-                format!("{} values do not fill shape {}", values.len(), shape_text(shape)),
+                format!(
+                    "values has length {}, which does not fill shape {}",
+                    values.len(),
+                    shape_text(shape)
+                ),
             ));
         }
         let layout = Layout::contiguous(shape, size_of::<T>(), Order::C)?;

@@ -40,7 +40,8 @@ impl<T: Element> DeviceArray<T> {
             let mut values = Vec::new();
             values.try_reserve_exact(self.size()).map_err(|_| {
                 let status = Status::host(Status::OUT_OF_MEMORY);
-                let what = format!("no host memory for {} elements of {}", self.size(), T::DTYPE);
+                let what =
+                    format!("the host has no memory for {} elements of {}", self.size(), T::DTYPE);
                 Error::new(ErrorKind::OutOfMemory, status, "to_vec", what)
             })?;
             // SAFETY: the buffer has room for the elements, which have arrived when the copy returns.
@@ -111,7 +112,7 @@ impl<T: Element> DeviceArray<T> {
         Err(Error::invalid(
             "values",
             format!(
-                "a slice of {length} elements does not fit shape {} of {} elements",
+                "the length of the slice is {length}; shape {} has the size {}",
                 shape_text(self.shape()),
                 self.size()
             ),
@@ -198,7 +199,7 @@ impl<T: Element> PinnedBuffer<T> {
             Error::overflow(
                 "length",
                 format!(
-                    "length is {length}; allowed are up to {} elements of {} bytes",
+                    "length is {length}; allowed are up to {} for elements of size {}",
                     isize::MAX as usize / size_of::<T>(),
                     size_of::<T>()
                 ),

@@ -255,7 +255,7 @@ fn open_own(path: &Path) -> io::Result<File> {
     // SAFETY: the call does not have preconditions.
     let user = unsafe { libc::geteuid() };
     if !metadata.is_file() {
-        refused("it is no regular file")
+        refused("it is not a regular file")
     } else if metadata.uid() != user {
         refused("it belongs to another user")
     } else if metadata.mode() & 0o022 != 0 {

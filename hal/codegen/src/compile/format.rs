@@ -43,10 +43,13 @@ pub fn examine(bytes: &[u8]) -> Result<Format> {
     } else if is_ptx(bytes) {
         (Format::Ptx, Ok(()))
     } else {
-        (Format::Ptx, Err("is no cubin, fatbin, code object, bundle of clang or PTX text".into()))
+        (
+            Format::Ptx,
+            Err("is not a cubin, fatbin, code object, bundle of clang or PTX text".into()),
+        )
     };
     checked.map(|()| form).map_err(|what| {
-        Error::invalid("load_module", format!("image has {} bytes and {what}", bytes.len()))
+        Error::invalid("load_module", format!("image has a length of {} and {what}", bytes.len()))
     })
 }
 

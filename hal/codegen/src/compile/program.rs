@@ -196,7 +196,7 @@ impl<P> ProgramCalls<P> {
         let count = c_int::try_from(options.len()).map_err(|_| {
             Error::invalid(
                 "compile",
-                format!("options has {} entries; allowed are up to {}", options.len(), c_int::MAX),
+                format!("options has length {}; allowed are up to {}", options.len(), c_int::MAX),
             )
         })?;
         let program = Program::new(self, &text, &name)?;
@@ -210,8 +210,10 @@ impl<P> ProgramCalls<P> {
         let status = unsafe { (self.compile)(program.handle, count, pointers.as_ptr()) };
         let log = program.log();
         if status != Status::SUCCESS {
-            let detail = if log.is_empty() { self.describe(status) } else { log };
-            return Err(self.error("CompileProgram", status, detail));
+            if log.is_empty() {
+                self.check("CompileProgram", status)?;
+            }
+            return Err(self.error("CompileProgram", status, log));
         }
         let lowered = names.iter().map(|it| program.lowered_name(it)).collect::<Result<_>>()?;
         for output in &self.outputs {
@@ -222,7 +224,8 @@ impl<P> ProgramCalls<P> {
             }
         }
         let forms: Vec<_> = self.outputs.iter().map(|output| output.name).collect();
-        let detail = format!("with options {options:?} there is no {}", forms.join(" and no "));
+        let detail =
+            format!("with options {options:?} the compiler makes no {}", forms.join(" and no "));
         Err(Error::unsupported("compile", detail))
     }
 
@@ -283,7 +286,10 @@ impl<'a, P> Program<'a, P> {
         self.calls.check(&format!("Get{}Size", output.name), status)?;
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(size).map_err(|_| {
-            let detail = format!("{size} bytes for the {} of a program", output.name);
+            let detail = format!(
+                "the host has no memory of size {size} for the {} of a program",
+                output.name
+            );
             Error::new(
                 ErrorKind::OutOfMemory,
                 Status::host(Status::OUT_OF_MEMORY),

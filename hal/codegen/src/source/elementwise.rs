@@ -356,7 +356,7 @@ pub(super) fn plan(operation: &Elementwise, launches: &mut Launches) -> Result<K
             if pieces.is_empty() {
                 return Err(Error::invalid(
                     "elementwise",
-                    format!("dtype is a record of {bytes} bytes; allowed are 1 and up"),
+                    format!("dtype is a record of size {bytes}; allowed are 1 and up"),
                 ));
             }
             assemble(launches, operation, Some(word), &pieces)

@@ -66,8 +66,8 @@ impl IterationSpace {
             return Err(Error::unsupported(
                 "operation",
                 format!(
-                    "{} axes are left after merging those that can be; at most {MAX_RANK} can be \
-                     walked in one kernel",
+                    "the operation has ndim {} after axes are merged; a kernel can have at most \
+                     {MAX_RANK}: copy an operand first",
                     self.shape.len()
                 ),
             ));

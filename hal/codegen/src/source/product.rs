@@ -55,7 +55,14 @@ pub(super) fn plan(operation: &MatrixProduct, launches: &mut Launches) -> Result
         let mut counts = tiles.map(|(lines, own)| lines.div_ceil(16 * u64::from(own)));
         [counts.next().unwrap_or(0), counts.next().unwrap_or(0)]
     };
-    let overflow = || Error::overflow("matmul", format!("{rows} by {columns} elements"));
+    let overflow = || {
+        Error::overflow(
+            "matmul",
+            format!(
+                "the product has shape ({rows}, {columns}), whose size exceeds the address space"
+            ),
+        )
+    };
     let elements = [rows, columns, space.count()].into_iter().try_fold(1, u64::checked_mul);
     let elements = elements.filter(|&it| it <= i64::MAX as u64).ok_or_else(overflow)?;
     let works = tiles[0] * tiles[1] * space.count();

@@ -325,7 +325,7 @@ impl Sizes {
         let threads = environment::parse(THREADS, variable(THREADS), allowed, |text| {
             text.parse().ok().filter(|threads| *threads <= MOST_THREADS)
         })?;
-        let allowed = "whole numbers from 128K, with K, M, G or T behind";
+        let allowed = "whole numbers from 128K, with K, M, G or T as the unit";
         let bytes = environment::parse(BYTES, variable(BYTES), allowed, |text| {
             environment::bytes(text).filter(|bytes| *bytes >= SLOTS * LEAST_CHUNK)
         })?;

@@ -222,7 +222,7 @@ impl DriverStream {
             Some(_) => Ok(()),
             None => Err(Error::invalid(
                 "wait_event",
-                "a capture began while work was ordered behind its stream",
+                "a capture began on the stream while another stream was made to wait for it",
             )),
         }
     }

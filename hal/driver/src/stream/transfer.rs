@@ -179,15 +179,12 @@ pub(crate) unsafe fn fill(
     count: usize,
 ) -> Result<()> {
     if ![1, 2, 4].contains(&width) {
-        return Err(Error::invalid(
-            "fill",
-            format!("width is {width} bytes; allowed are 1, 2 and 4"),
-        ));
+        return Err(Error::invalid("fill", format!("width is {width}; allowed are 1, 2 and 4")));
     }
     if !address.is_multiple_of(width as u64) {
         return Err(Error::invalid(
             "fill",
-            format!("address {address:#x} is no multiple of the width, {width} bytes"),
+            format!("address is {address:#x}; a multiple of the width {width} is needed"),
         ));
     }
     if count == 0 {

@@ -76,8 +76,7 @@ def _expanded(items: list[Any], ndim: int) -> list[Any]:
     """
     used = sum(_consumed(item) for item in items if item is not Ellipsis)
     if used > ndim:
-        message = f"the array has {ndim} axes, and the index is about {used}"
-        raise IndexError(f"too many indices: {message}")
+        raise IndexError(f"too many indices: array is {ndim}-dimensional, but {used} were indexed")
     ellipses = [k for k, item in enumerate(items) if item is Ellipsis]
     if len(ellipses) > 1:
         raise IndexError("an index can have one ellipsis ('...') only")
@@ -336,8 +335,8 @@ def compress(
     if isinstance(condition, GPUArray):
         if condition.size > extent and condition[extent:].any():
             raise IndexError(
-                f"condition has {condition.size} elements, some true ones beyond the axis, which "
-                f"has {extent}"
+                f"condition.size is {condition.size}, with true elements beyond the axis, whose "
+                f"extent is {extent}"
             )
         if out is None and a.shape == condition.shape and condition.dtype == np.bool_:
             return _core.compress(a, condition)
@@ -392,8 +391,7 @@ def multi_take(
     out = _outputs(arrays, out, indices.shape)
     for number, one in enumerate(out):
         if one.shape != indices.shape:
-            wanted = f"that of the indices is {indices.shape}"
-            raise ValueError(f"out[{number}] has shape {one.shape}; {wanted}")
+            raise ValueError(f"out[{number}] has shape {one.shape}; indices have {indices.shape}")
     for a, one in zip(arrays, out):
         take(a, indices, one, stream)
     return out
@@ -485,7 +483,7 @@ def multi_put(
     count = dest_indices.size
     for number, a in enumerate(arrays):
         if a.size < count:
-            raise ValueError(f"arrays[{number}] has {a.size} elements; {count} indices need more")
+            raise ValueError(f"arrays[{number}].size is {a.size}; there are more indices, {count}")
     out = _outputs(arrays, out, dest_shape)
     _check_targets(out)
     for a, one in zip(arrays, out):

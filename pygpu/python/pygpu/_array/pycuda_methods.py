@@ -21,8 +21,7 @@ def _check(out: GPUArray, *others: GPUArray) -> None:
         if not array.flags.forc:
             raise RuntimeError("only contiguous arrays may be used as arguments to this operation")
         if array.shape not in ((), out.shape):
-            wanted = f"that of the result, {out.shape}"
-            raise ValueError(f"shape {array.shape} of an argument is not {wanted}")
+            raise ValueError(f"an argument has shape {array.shape}; the result has {out.shape}")
 
 
 def _run(factory: str, dtypes: tuple[Any, ...], operands: tuple[Any, ...], stream: Any) -> None:

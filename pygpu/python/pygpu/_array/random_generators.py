@@ -168,7 +168,7 @@ class RandomNumberGenerator:
         gpu_array("i", i)
         if i.dtype.kind not in "iu" or i.size != count:
             raise TypeError(
-                f"i is of {i.dtype} with {i.size} elements; {count} integers are needed, one for "
+                f"i.dtype is {i.dtype} and i.size {i.size}; {count} integers are needed, one for "
                 "each state"
             )
         amounts = i.get(stream=stream).reshape(-1)
@@ -216,7 +216,7 @@ class PseudoRandomNumberGenerator(RandomNumberGenerator):
                 size = (count,) if not isinstance(given, GPUArray) else given.shape
                 seeds = _expect("seed", given, np.int32, size).get().reshape(-1)
                 if seeds.size != count:
-                    raise TypeError(f"seed has {seeds.size} elements; {count} are needed")
+                    raise TypeError(f"seed.size is {seeds.size}; {count} is needed")
             return _core.random_seeded(self._kind, seeds.view(np.uint32), start)
 
         super().__init__(words)

@@ -120,7 +120,7 @@ def flip(m: GPUArray, axis: Any = None) -> GPUArray:
 def fliplr(m: GPUArray) -> GPUArray:
     """Returns the view with the second axis reversed, as :func:`numpy.fliplr`."""
     if gpu_array("m", m).ndim < 2:
-        raise ValueError(f"Input must be >= 2-d; m has {m.ndim} axes")
+        raise ValueError(f"Input must be >= 2-d; m.ndim is {m.ndim}")
     return flip(m, 1)
 
 
@@ -209,7 +209,7 @@ def split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[GPUArr
         extent = gpu_array("ary", ary).shape[normalize_axis_index(axis, ary.ndim)]
         count = whole("indices_or_sections", indices_or_sections)
         if count > 0 and extent % count:
-            sections = f"{extent} elements, {count} sections"
+            sections = f"{count} sections of extent {extent}"
             raise ValueError(f"array split does not result in an equal division: {sections}")
     return array_split(ary, indices_or_sections, axis)
 

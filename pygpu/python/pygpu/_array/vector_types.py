@@ -40,7 +40,7 @@ def _maker(name: str, dtype: np.dtype) -> Callable[..., np.ndarray]:
         given = dict(zip(fields, parts, strict=False))
         if len(parts) > len(fields) or given.keys() & named.keys() or {*given, *named} != {*fields}:
             raise TypeError(
-                f"make_{name} takes {len(fields)} numbers, {', '.join(fields)}; it has "
+                f"make_{name} takes the numbers {', '.join(fields)}; the call has "
                 f"{len(parts)} by position and {list(named)} by name"
             )
         given.update(named)

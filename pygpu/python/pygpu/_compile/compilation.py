@@ -89,8 +89,8 @@ def compile(
             )
     if target == "ptx" and backend != "cuda":
         raise Unsupported(
-            f'target is "ptx", which the backend {backend} does not have; allowed is "cubin", and '
-            "SourceModule loads what is compiled"
+            f'target is "ptx", which the backend {backend} does not have; allowed is "cubin", '
+            "which SourceModule loads"
         )
     if target == "fatbin":
         allowed = '"cubin" or "ptx"' if backend == "cuda" else '"cubin"'
@@ -191,7 +191,7 @@ def _virtual(arch: str) -> str:
     if arch.startswith("compute_"):
         return arch
     if not arch.startswith("sm_"):
-        raise Unsupported(f"there is no PTX for the architecture {arch!r}")
+        raise Unsupported(f"arch is {arch!r}, which has no PTX; use one of NVIDIA's")
     return "compute_" + arch.removeprefix("sm_")
 
 

@@ -108,7 +108,7 @@ def _found(nvcc: str) -> str:
     """Returns the path of ``nvcc``. If it is missing, the exception is of PyCUDA's class."""
     program = _path(nvcc)
     if program is None:
-        raise FileNotFoundError(f"nvcc is {nvcc!r}, and there is no such program to run")
+        raise FileNotFoundError(f"nvcc is {nvcc!r}; a program that can be run is needed")
     return program
 
 
@@ -141,7 +141,7 @@ def compile(
 
     program = _path(nvcc)
     if program is None:
-        raise Unsupported(f"nvcc is {nvcc!r}, and there is no such program to run")
+        raise Unsupported(f"nvcc is {nvcc!r}; a program that can be run is needed")
     name, text = "kernel.cu", source
     if not no_extern_c:
         source = f'extern "C" {{\n#line 1 "{name}"\n{source}\n}}\n'

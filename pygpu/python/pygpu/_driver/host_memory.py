@@ -175,7 +175,7 @@ def aligned_empty(
     shape = _arguments.extents("shape", shape)
     size = math.prod(shape) * dtype.itemsize
     if size + alignment > sys.maxsize:
-        raise MemoryError(f"shape is {shape}; its {size} bytes are more than an address space has")
+        raise MemoryError(f"shape is {shape}; its size in bytes, {size}, exceeds the address space")
     memory = np.asarray(AlignedHostAllocation(size, alignment))
     return memory.view(dtype).reshape(shape, order=order)  # type: ignore[call-overload]
 

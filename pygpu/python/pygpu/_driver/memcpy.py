@@ -277,7 +277,7 @@ def _filled(descriptor: Any, source: Any, order: Any) -> Array:
     if isinstance(source, np.ndarray):
         source = np.asarray(source, order=order)
     elif not (source.flags.c_contiguous if order == "C" else source.flags.f_contiguous):
-        raise LogicError(f"the array is not contiguous in the order {order}, as is said of it")
+        raise LogicError(f"the array is not contiguous in the order {order}")
     rows = descriptor.height * getattr(descriptor, "depth", 1)
     copy: Any = Memcpy3D() if isinstance(descriptor, ArrayDescriptor3D) else Memcpy2D()
     if isinstance(source, np.ndarray):
@@ -318,7 +318,7 @@ def matrix_to_array(matrix: Any, order: str, allow_double_hack: bool = False) ->
 def _array_like(ary: Any, order: str, allow_surface_bind: bool) -> Array:
     order = _order(order)
     if ary.ndim not in (2, 3):
-        raise LogicError(f"the array has {ary.ndim} axes; 2 or 3 are allowed")
+        raise LogicError(f"ary.ndim is {ary.ndim}; 2 or 3 is needed")
     check_textures("Array")
     extents = ary.shape if order == "C" else ary.shape[::-1]
     is_plain = ary.ndim == 2 and not allow_surface_bind

@@ -99,7 +99,7 @@ def _unsigned(data: int, width: int) -> int:
     data = _arguments.whole("data", data)
     limit = 1 << (8 * width)
     if not -(limit >> 1) <= data < limit:
-        raise OverflowError(f"data is {data}; it must fit {8 * width} bits")
+        raise OverflowError(f"data is {data}; it must fit a {8 * width}-bit integer")
     return data % limit
 
 

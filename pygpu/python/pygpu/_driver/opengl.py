@@ -11,7 +11,7 @@ __all__ += ["RegisteredMapping", "RegisteredObject", "gl_init", "make_gl_context
 
 
 def _refuse(name: str) -> NoReturn:
-    raise Unsupported(f"{name}: there is no sharing with OpenGL; copy through the host instead")
+    raise Unsupported(f"{name}: sharing with OpenGL is not supported; copy through the host")
 
 
 def gl_init() -> NoReturn:
@@ -20,7 +20,7 @@ def gl_init() -> NoReturn:
     >>> gl_init()
     Traceback (most recent call last):
         ...
-    pygpu._errors.Unsupported: gl_init: there is no sharing with OpenGL; ...
+    pygpu._errors.Unsupported: gl_init: sharing with OpenGL is not supported; ...
     """
     _refuse("gl_init")
 
@@ -31,7 +31,7 @@ def make_gl_context(dev: Any, flags: int = 0) -> NoReturn:
     >>> make_gl_context(driver.Device(0))
     Traceback (most recent call last):
         ...
-    pygpu._errors.Unsupported: make_gl_context: there is no sharing with OpenGL; ...
+    pygpu._errors.Unsupported: make_gl_context: sharing with OpenGL is not supported; ...
     """
     _refuse("make_gl_context")
 
@@ -41,7 +41,7 @@ _CLASS = """An object of OpenGL that kernels would use. Raises ``Unsupported`` f
     >>> {name}(1)
     Traceback (most recent call last):
         ...
-    pygpu._errors.Unsupported: {name}: there is no sharing with OpenGL; ...
+    pygpu._errors.Unsupported: {name}: sharing with OpenGL is not supported; ...
     """
 
 

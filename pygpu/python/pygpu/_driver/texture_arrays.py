@@ -123,7 +123,7 @@ def texel_format(format: int, channels: int) -> tuple[int, int]:
     """Returns the type and number of channels, checked."""
     format, channels = whole("format", format), whole("num_channels", channels)
     if format not in list(array_format):
-        raise LogicError(f"format is {format}; array_format has the allowed ones")
+        raise LogicError(f"format is {format}; allowed are the values of array_format")
     if channels not in (1, 2, 4):
         raise LogicError(f"num_channels is {channels}; allowed are 1, 2 and 4")
     return format, channels

@@ -93,7 +93,7 @@ def reference_bytes(module: Any, name: str, what: str, mark: int) -> bytes:
         _core.copy_to_host(content, address, None, True)
     read = content.tobytes()
     if size < _REFERENCE.size or _REFERENCE.unpack_from(read)[1] != mark:
-        raise LogicError(f"{name} is no {what} reference: it is not declared as {what}<...>")
+        raise LogicError(f"{name} is not a {what} reference: declare it as {what}<...>")
     return read
 
 
@@ -212,8 +212,8 @@ class TextureReference:
         offset = address % alignment
         if offset and not allow_offset:
             raise LogicError(
-                f"devptr is {address:#x}, no multiple of the {alignment} bytes that memory for "
-                "textures is aligned to, and allow_offset was false"
+                f"devptr is {address:#x}; without allow_offset, a multiple of {alignment} is "
+                "needed, the alignment of textures"
             )
         if extent[1] is None:
             extent = (extent[0] + offset, None)
@@ -266,7 +266,7 @@ class TextureReference:
         """
         dim = self._dimension(dim)
         if am not in list(address_mode):
-            raise LogicError(f"am is {am}; address_mode has the allowed ones")
+            raise LogicError(f"am is {am}; allowed are the values of address_mode")
         modes = list(self._state.modes)
         modes[dim] = int(am)
         self._set(modes=tuple(modes))
@@ -286,7 +286,7 @@ class TextureReference:
         LINEAR
         """
         if mode not in list(filter_mode):
-            raise LogicError(f"mode is {mode}; filter_mode has the allowed ones")
+            raise LogicError(f"mode is {mode}; allowed are the values of filter_mode")
         self._set(filter=int(mode))
 
     def set_flags(self, flags: int) -> None:

@@ -39,7 +39,7 @@ def octets(name: str, value: Any) -> bytes:
     if not isinstance(value, bytes | bytearray):
         raise wrong_type(name, value, "bytes are needed")
     if len(value) != HANDLE_OCTETS:
-        raise ValueError(f"{name} has {len(value)} octets; one has {HANDLE_OCTETS}")
+        raise ValueError(f"{name} has length {len(value)}; {HANDLE_OCTETS} is needed")
     return bytes(value)
 
 
@@ -47,7 +47,7 @@ def _numbers(name: str, value: Any, low: int) -> tuple[int, ...]:
     if not isinstance(value, list | tuple):
         raise wrong_type(name, value, "a tuple of numbers is needed")
     if len(value) > _MOST_AXES:
-        raise ValueError(f"{name} has {len(value)} entries; at most {_MOST_AXES} are allowed")
+        raise ValueError(f"{name} has length {len(value)}; at most {_MOST_AXES} is allowed")
     return tuple(whole(f"{name}[{at}]", entry, low) for at, entry in enumerate(value))
 
 
@@ -67,7 +67,7 @@ def loads_json(name: str, text: str | bytes) -> Any:
         return json.loads(text)
     except ValueError as error:
         shown = text if len(text) < 60 else text[:60]
-        raise ValueError(f"{name} is {shown!r}, which is no JSON: {error}") from None
+        raise ValueError(f"{name} is {shown!r}, which is not JSON: {error}") from None
     except RecursionError:
         raise ValueError(f"{name} is nested too deep") from None
 
@@ -118,17 +118,17 @@ def dtype_of(name: str, value: Any, depth: int = 0) -> np.dtype[Any]:
         try:
             return np.dtype(value)
         except TypeError:
-            raise ValueError(f"{name} is {value!r}, which is no dtype") from None
+            raise ValueError(f"{name} is {value!r}, which is not a dtype") from None
     if not isinstance(value, list):
         raise wrong_type(name, value, "a string or list is needed")
     if depth == _DEEPEST or not 0 < len(value) <= 1000:
-        raise ValueError(f"{name} has {len(value)} fields, {depth} deep; fewer are needed")
+        raise ValueError(f"{name} has length {len(value)} and depth {depth}; less is needed")
     try:
         return np.lib.format.descr_to_dtype(
             [_field(f"{name}[{at}]", entry, depth) for at, entry in enumerate(value)]
         )
     except (TypeError, KeyError, OverflowError) as error:
-        raise ValueError(f"{name} is no dtype: {error}") from None
+        raise ValueError(f"{name} is not a dtype: {error}") from None
 
 
 def _field(name: str, value: Any, depth: int) -> tuple[Any, ...]:
@@ -154,7 +154,7 @@ def _field(name: str, value: Any, depth: int) -> tuple[Any, ...]:
             raise ValueError(f"{name} has the extent {extent!r:.80}; 1 to 2**31 - 1 are allowed")
         total *= extent
     if total >= 2**31:
-        raise ValueError(f"{name} has {total} bytes; fewer are needed")
+        raise ValueError(f"{name} has the size {total}; a smaller one is needed")
     return (title, plain, tuple(extents))
 
 
@@ -249,7 +249,7 @@ class Descriptor:
         if not isinstance(self.dtype, np.dtype):
             raise wrong_type("dtype", self.dtype, "a dtype is needed")
         if self.dtype.hasobject or self.dtype.itemsize == 0:
-            raise ValueError(f"dtype is {self.dtype}, whose elements are no plain bytes")
+            raise ValueError(f"dtype is {self.dtype}, whose elements are not plain bytes")
         place = object.__setattr__
         place(self, "shape", _numbers("shape", self.shape, 0))
         place(self, "strides", _numbers("strides", self.strides, -_LARGEST))
@@ -260,15 +260,15 @@ class Descriptor:
         if self.vendor not in VENDORS:
             raise ValueError(f"vendor is {self.vendor!r:.80}; allowed are {', '.join(VENDORS)}")
         if len(self.strides) != len(self.shape):
-            counts = f"{len(self.strides)} entries and shape {len(self.shape)}"
-            raise ValueError(f"strides has {counts}; they have as many")
+            counts = f"length {len(self.strides)} and shape {len(self.shape)}"
+            raise ValueError(f"strides has {counts}; they must be the same")
         if self._export is not None:
             whole("_export", self._export)
         self._check_bounds()
 
     def _check_bounds(self) -> None:
         if self.size * self.dtype.itemsize > _LARGEST:
-            raise ValueError(f"shape is {self.shape}, so many elements do not fit")
+            raise ValueError(f"shape is {self.shape}; its elements exceed the address space")
         if self.size == 0:
             return
         steps = [(extent - 1) * step for extent, step in zip(self.shape, self.strides)]
@@ -361,7 +361,7 @@ class Descriptor:
         offset = whole("byteOffset", parts["byteOffset"])
         length = whole("byteLength", parts["byteLength"])
         if length % itemsize:
-            raise ValueError(f"byteLength is {length}, no whole number of elements of {dtype}")
+            raise ValueError(f"byteLength is {length}, not a multiple of the size of {dtype}")
         # The object does not have the size of the allocation, which has at least these bytes.
         nbytes = whole("byteOffset + byteLength", offset + length)
         layout = (length // itemsize,), (dtype.itemsize,), offset, nbytes
@@ -377,7 +377,7 @@ class Descriptor:
 def _restore(text: str) -> Descriptor:
     """Returns the descriptor of a pickle, a text: an object may contain itself, or many others."""
     if not isinstance(text, str):
-        raise TypeError(f"the pickle has an object of type {type(text).__name__}, no text")
+        raise TypeError(f"the pickle has an object of type {type(text).__name__}; a text is needed")
     return Descriptor.from_json(text)
 
 
@@ -432,7 +432,7 @@ class Column:
                 raise ValueError(f"mask has the dtype {dtype}; {allowed}")
             bits = self.mask.size * (1 if dtype.kind == "b" else 8 * dtype.itemsize)
             if bits < self.data.size:
-                raise ValueError(f"mask has {bits} entries; data has {self.data.size} elements")
+                raise ValueError(f"the size of mask is {bits}; data.size is {self.data.size}")
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the parts as plain data; ``length`` and ``offset`` are in elements."""

@@ -84,7 +84,7 @@ def host_memory(address: int, size: int) -> np.ndarray:
                     raise OSError("no memory")
                 done += count
     except (OSError, OverflowError, MemoryError) as error:
-        raise ValueError(f"there are no {size} bytes of memory at {address:#x}") from error
+        raise ValueError(f"the address {address:#x} is not in memory of size {size}") from error
     return result
 
 
@@ -172,13 +172,13 @@ def dlpack(
         return host.__dlpack__(max_version=max_version) if version else host.__dlpack__()
     code = _code_of(array.dtype)
     if code is None:
-        raise BufferError(f"dtype is {array.dtype}; DLPack has no such elements")
+        raise BufferError(f"dtype is {array.dtype}, which DLPack does not support")
     itemsize = array.dtype.itemsize
     handle = _check_stream(stream)
     if copy:
         array = array.copy()
     if any(stride % itemsize for stride in array.strides):
-        needed = f"DLPack needs multiples of the {itemsize} bytes of an element: export a copy"
+        needed = f"DLPack needs multiples of the itemsize, {itemsize}: export a copy"
         raise BufferError(f"strides are {array.strides}; {needed}")
     _order_consumer(array, handle)
     steps = [stride // itemsize for stride in array.strides]
@@ -273,7 +273,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> G
     if copy:
         return result.copy()
     if tensor.is_read_only:
-        raise BufferError("x is for reading only, which a GPUArray cannot be; copy=True copies it")
+        raise BufferError("x is read-only, and a GPUArray is writable; copy=True copies it")
     return result
 
 
@@ -305,8 +305,8 @@ def _tensor_of(capsule: Any) -> _Tensor:
     except TypeError as error:
         raise BufferError(f"x has elements that need a package: {error}") from None
     if dtype is None:
-        elements = f"code {code}, {bits} bits and {lanes} lanes"
-        raise BufferError(f"the elements have {elements}, for which there is no dtype")
+        elements = f"code {code}, bits {bits} and lanes {lanes}"
+        raise BufferError(f"the elements have {elements}, which is not a dtype of numpy")
     here = _kind()
     if device[0] not in (_CPU, here.own, *here.others):
         raise BufferError(f"the capsule's memory is on the device {device} of DLPack")
@@ -399,9 +399,9 @@ def from_description(interface: dict[str, Any], owner: Any, sync: bool) -> GPUAr
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"__cuda_array_interface__ of x is incomplete: {error!r}") from None
     if is_read_only:
-        raise BufferError("x is for reading only, which a GPUArray cannot be; copy it first")
+        raise BufferError("x is read-only, and a GPUArray is writable; copy it first")
     if interface.get("mask") is not None:
-        raise BufferError("x has a mask, which a GPUArray has not")
+        raise BufferError("x has a mask, which a GPUArray does not support")
     dtype = _described_dtype(typestr, descr)
     # Elements that numpy lacks are bytes to the interface.
     known = getattr(owner, "dtype", None)
@@ -428,6 +428,6 @@ def _described_dtype(typestr: Any, descr: Any) -> np.dtype[Any]:
     except (TypeError, ValueError) as error:
         raise ValueError(f"x has elements that have no dtype: {error}") from None
     if record is not None and record.itemsize != dtype.itemsize:
-        sizes = f"{dtype.itemsize} bytes, and a descr of {record.itemsize}"
+        sizes = f"itemsize {dtype.itemsize}, and a descr of {record.itemsize}"
         raise ValueError(f"x has elements of {sizes}: {descr}")
     return dtype if record is None else record

@@ -171,7 +171,7 @@ def match_dtype_to_c_struct(
     fields = _fields(dtype)
     for what in (name, *(field.name for field in fields)):
         if not (what.isidentifier() and what.isascii()):
-            raise ValueError(f"{what!r} is no name in C")
+            raise ValueError(f"{what!r} is not a name in C")
     lines = []
     declarations: list[str] = []
     for field in fields:

@@ -421,7 +421,7 @@ def get_minmax_neutral(what: str, dtype: Any) -> str:
     ('127', '-MY_INFINITY')
     """
     if what not in ("min", "max"):
-        raise ValueError(f'what is {what!r}, not "min" or "max"')
+        raise ValueError(f'what is {what!r}; "min" or "max" is needed')
     dtype = np.dtype(dtype)
     if issubclass(dtype.type, np.inexact):
         sign = "-" if what == "max" else ""

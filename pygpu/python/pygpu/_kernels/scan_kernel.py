@@ -104,8 +104,7 @@ class _ScanKernel:
         size = self.dtype.itemsize
         if size > _LARGEST_VALUE:
             raise Unsupported(
-                f"values of dtype {self.dtype} take {size} bytes; at most {_LARGEST_VALUE} can be "
-                "scanned"
+                f"dtype is {self.dtype} of size {size}; at most {_LARGEST_VALUE} can be scanned"
             )
         thread_bytes = 64 if size > 8 else 112 if size in (4, 8) else 96
         self._tile = THREADS * (thread_bytes // max(size, 4))
@@ -143,10 +142,10 @@ class _ScanKernel:
             return
         wrong = f"{name} has dtype {array.dtype}; the scan is one of {self.dtype}"
         if array.dtype.itemsize != self.dtype.itemsize:
-            raise TypeError(f"{wrong}, and only dtypes of one size stand for one another")
+            raise TypeError(f"{wrong}; both dtypes must have the same size")
         alignment = self.dtype.alignment
         if any(it % alignment for it in (array.ptr, *array.strides)):
-            raise TypeError(f"{wrong}, whose elements lie at multiples of {alignment} bytes")
+            raise TypeError(f"{wrong}, whose elements need an alignment of {alignment}")
 
     def __call__(
         self, input_ary: Any, output_ary: Any = None, allocator: Any = None, stream: Any = None

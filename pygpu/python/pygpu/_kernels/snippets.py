@@ -140,7 +140,7 @@ def check_text(**texts: Any) -> None:
         if not isinstance(text, str):
             raise wrong_type(what, text, "a text is needed")
         if what.startswith("name") and not (text.isidentifier() and text.isascii()):
-            raise ValueError(f"{what} is {text!r}, which is no name in C")
+            raise ValueError(f"{what} is {text!r}, which is not a name in C")
 
 
 def elements(name: str, code: str) -> list[re.Match[str]]:
@@ -336,6 +336,7 @@ def build_strided(build: Any, strides: Strides, name: str) -> Any:
             raise
         build(Strides())
         raise RuntimeError(
-            f"kernel {name} compiles for contiguous arrays only: it uses an array otherwise than "
-            f"by an index, as in x[i]\n{error.detail}"
+            f"kernel {name} compiles for contiguous arrays only: it uses an array without an "
+            f"index such as x[i]
+{error.detail}"
         ) from error

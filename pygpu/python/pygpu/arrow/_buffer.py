@@ -144,7 +144,7 @@ class Context:
             try:
                 return GPUArray((size,), np.uint8, gpudata=address, base=base)
             except InvalidArgument as error:
-                where = f"where device {self._number} reaches no {size} bytes"
+                where = f"where device {self._number} cannot use memory of size {size}"
                 raise ValueError(f"address is {address:#x}, {where}") from error
 
     def foreign_buffer(self, address: int, size: int, base: Any = None) -> CudaBuffer:
@@ -171,7 +171,7 @@ class Context:
             total = memory.size
             if offset + size > total:
                 memory.close()
-                part = f"{size} bytes from {offset}"
+                part = f"size {size} and offset {offset}"
                 raise ValueError(f"ipc_handle has {part}; the memory that it opens has {total}")
             whole = GPUArray((total,), np.uint8, gpudata=memory)
         return CudaBuffer._over(whole[offset : offset + size], self, owner=memory)
@@ -185,11 +185,11 @@ class Context:
         total = source.size
         offset, size = _arguments.whole("offset", offset), _arguments.whole("size", size)
         if offset < 0 or (total and offset >= total) or (not total and offset):
-            raise ValueError(f"offset is {offset}; data has {total} bytes")
+            raise ValueError(f"offset is {offset}; data.size is {total}")
         if size < 0:
             size = total - offset
         elif offset + size > total:
-            raise ValueError(f"offset is {offset} and size {size}; data has {total} bytes")
+            raise ValueError(f"offset is {offset} and size {size}; data.size is {total}")
         result, part = self.new_buffer(size), source[offset : offset + size]
         if isinstance(part, CudaBuffer):
             result.copy_from_device(part)
@@ -313,7 +313,7 @@ class CudaBuffer(Buffer):
         """Returns the memory as an array of ``dtype`` of one axis, which shares it."""
         dtype = np.dtype(dtype)
         if self.size % dtype.itemsize:
-            sizes = f"{dtype.itemsize} bytes; the buffer has {self.size} bytes"
+            sizes = f"itemsize {dtype.itemsize}; the size of the buffer is {self.size}"
             raise ValueError(f"dtype is {dtype} of {sizes}")
         return self._bytes.view(dtype)
 
@@ -408,9 +408,9 @@ class CudaBuffer(Buffer):
         if nbytes < 0:
             return min(room, size)
         if nbytes > size:
-            raise ValueError(f"{too_small}: nbytes is {nbytes}; {name} has {size} bytes")
+            raise ValueError(f"{too_small}: nbytes is {nbytes}; the size of {name} is {size}")
         if nbytes > room:
-            given = f"nbytes is {nbytes}; from {position} the buffer has {room} bytes"
+            given = f"nbytes is {nbytes}; the room after position {position} is {room}"
             raise ValueError(f"{_MORE} {own} device buffer: {given}")
         return nbytes
 

@@ -88,7 +88,9 @@ class DeviceColumn:
             raise ValueError(f"a column {what} has {counts} and the null count {self._null_count}")
         least = len(layout.parts)
         if len(self._buffers) < least or (len(self._buffers) > least and not layout.has_variadic):
-            raise ValueError(f"a column {what} has {least} buffers, not {len(self._buffers)}")
+            raise ValueError(
+                f"the buffers of a column {what} number {len(self._buffers)}, not {least}"
+            )
         for part, buffer in zip(layout.parts, self._buffers):
             if buffer is None and part.kind == "validity":
                 if self._null_count > 0:
@@ -96,17 +98,17 @@ class DeviceColumn:
                 continue
             size = 0 if buffer is None else buffer.size
             if size < part.least(count):
-                sizes = f"{size} bytes; {count} elements need {part.least(count)}"
+                sizes = f"size {size}; length {count} needs {part.least(count)}"
                 raise ValueError(f"the {part.kind} of a column {what} have {sizes}")
         if len(self._children) != len(self._field.children):
-            counts = f"{len(self._field.children)} children, not {len(self._children)}"
-            raise ValueError(f"a column {what} has {counts}")
+            counts = f"{len(self._children)}, not {len(self._field.children)}"
+            raise ValueError(f"the children of a column {what} number {counts}")
         for child in self._children:
             if layout.child_length is not None and child._length < count * layout.child_length:
-                counts = f"{child._length} elements; {count * layout.child_length} are needed"
+                counts = f"length {child._length}; {count * layout.child_length} is needed"
                 raise ValueError(f"a child of a column {what} has {counts}")
         if (self._dictionary is None) != (self._field.dictionary is None):
-            raise ValueError(f"a column {what} has a dictionary, and its type none, or the reverse")
+            raise ValueError(f"only one of a column {what} and its type has a dictionary")
 
     @staticmethod
     def from_gpuarray(
@@ -212,7 +214,7 @@ class DeviceColumn:
         """Returns ``length`` elements from ``offset`` on, by default all, without a copy."""
         offset = _arguments.whole("offset", offset)
         if not 0 <= offset <= self._length:
-            raise IndexError(f"offset is {offset}; the column has {self._length} elements")
+            raise IndexError(f"offset is {offset}; the length of the column is {self._length}")
         rest = self._length - offset
         length = rest if length is None else min(_arguments.not_negative("length", length), rest)
         nulls = self._null_count if length == self._length or self._null_count == 0 else -1
@@ -269,7 +271,7 @@ def last_offset(buffer: CudaBuffer | None, width: int, count: int) -> int:
         return 0
     value = integer_at(buffer._read(count * width, width))
     if value < 0:
-        raise ValueError(f"the offset behind element {count - 1} is {value}")
+        raise ValueError(f"the offset after element {count - 1} is {value}")
     return value
 
 
@@ -485,11 +487,11 @@ class DeviceRecordBatch:
         if isinstance(i, str):
             found = [column for column in columns if column.name == i]
             if len(found) != 1:
-                raise KeyError(f"{len(found)} columns have the name {i!r}")
+                raise KeyError(f"the name {i!r} belongs to {len(found)} of the columns")
             return found[0]
         number = _arguments.whole("i", i)
         if not -len(columns) <= number < len(columns):
-            raise IndexError(f"i is {number}; there are {len(columns)} columns")
+            raise IndexError(f"i is {number}; the number of columns is {len(columns)}")
         return columns[number]
 
     def __getitem__(self, key: int | str | slice) -> Any:

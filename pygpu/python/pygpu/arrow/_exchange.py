@@ -80,7 +80,7 @@ class _Source:
         if size == 0:
             return self.context.new_buffer(0)
         if address == 0 or size > np.iinfo(np.intp).max - address:
-            raise ValueError(f"a buffer of {size} bytes is at {address:#x}")
+            raise ValueError(f"a buffer of size {size} is at {address:#x}")
         if self.is_host and self.copy:
             return self._copied(address, size)
         try:
@@ -107,8 +107,8 @@ def _column(field: Field, tree: Any, source: _Source) -> DeviceColumn:
         if number:
             sizes = _sizes(table, number, source)
     if len(addresses) != fixed + len(sizes) or len(children) != len(field.children):
-        counts = f"{len(tree[3])} buffers and {len(children)} children"
-        expected = f"its type has {fixed} and {len(field.children)}"
+        counts = f"buffers: {len(tree[3])}, children: {len(children)}"
+        expected = f"its type needs {fixed} and {len(field.children)}"
         raise ValueError(f"a column {field.format!r} has {counts}; {expected}")
     buffers: list[CudaBuffer | None] = []
     for part, address in zip(layout.parts, addresses):

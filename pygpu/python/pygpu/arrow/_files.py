@@ -71,7 +71,7 @@ class _File:
             raise ValueError(f"whence is {whence}; allowed are 0, 1 and 2")
         place = starts[whence] + position
         if not 0 <= place <= size:
-            raise ValueError(f"position is {position}: {place} of a buffer of {size} bytes")
+            raise ValueError(f"position is {position}: {place} of a buffer of size {size}")
         self._place = place
         return place
 
@@ -152,7 +152,7 @@ class BufferWriter(_File):
         source = host_bytes("data", data)
         buffer, rest = self._open(), self.size() - self._place
         if source.size > rest:
-            raise ValueError(f"data has {source.size} bytes; {rest} fit behind the position")
+            raise ValueError(f"data.size is {source.size}; the room after the position is {rest}")
         if source.size + self._count > self._collected.size:
             self.flush()
         if source.size < self._collected.size:
@@ -168,7 +168,7 @@ class BufferWriter(_File):
         source = host_bytes("data", data)
         place = _arguments.whole("position", position)
         if not 0 <= place <= self.size() - source.size:
-            sizes = f"data has {source.size} bytes; the buffer has {self.size()}"
+            sizes = f"data.size {source.size}; the size of the buffer is {self.size()}"
             raise ValueError(f"position is {place} and {sizes}")
         self.seek(place)
         self.write(source)

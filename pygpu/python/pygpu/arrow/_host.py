@@ -67,7 +67,7 @@ def host_bytes(name: str, data: Any, writable: bool = False) -> np.ndarray:
     if not view.contiguous:
         raise ValueError(f"{name} has gaps between its elements; copy it first")
     if writable and view.readonly:
-        raise ValueError(f"{name} is for reading only; the copy writes to it")
+        raise ValueError(f"{name} is read-only; the copy writes to it")
     if view.nbytes == 0:
         return np.empty(0, np.uint8)
     if not view.c_contiguous:
@@ -118,7 +118,7 @@ class Buffer(_core.BufferExporter):
         """Returns ``length`` bytes from ``offset`` on, by default all, without a copy."""
         size, offset = self.size, _arguments.whole("offset", offset)
         if offset < 0 or offset > size or (size and offset == size):
-            raise ValueError(f"offset is {offset}; the buffer has {size} bytes")
+            raise ValueError(f"offset is {offset}; the size of the buffer is {size}")
         rest = size - offset
         length = rest if length is None else _arguments.not_negative("length", length)
         return self._part(offset, min(length, rest))
@@ -128,7 +128,7 @@ class Buffer(_core.BufferExporter):
             return self._part(*slice_of(self.size, key))
         position = _arguments.whole("key", key)
         if not -self.size <= position < self.size:
-            raise IndexError(f"the index is {position}; the buffer has {self.size} bytes")
+            raise IndexError(f"the index is {position}; the size of the buffer is {self.size}")
         return self._read(position % self.size, 1)[0]
 
     def equals(self, other: Self) -> bool:
@@ -254,7 +254,7 @@ class IpcMemHandle:
         data = host_bytes("opaque_handle", opaque_handle).tobytes()
         if len(data) not in (_WHOLE.size, _PART.size):
             allowed = f"allowed are {_WHOLE.size} and {_PART.size}"
-            raise ValueError(f"opaque_handle has {len(data)} bytes; {allowed}")
+            raise ValueError(f"opaque_handle has length {len(data)}; {allowed}")
         size, handle = _WHOLE.unpack_from(data)
         offset = _PART.unpack(data)[2] if len(data) == _PART.size else 0
         if size < 0 or offset < 0:

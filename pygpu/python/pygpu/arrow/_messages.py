@@ -38,14 +38,14 @@ class Table:
     def root(data: bytes) -> Table:
         """Returns the table that a flatbuffer begins with."""
         if len(data) < 4:
-            raise ValueError(f"the metadata has {len(data)} bytes; a flatbuffer has 4 or more")
+            raise ValueError(f"the metadata has length {len(data)}; a flatbuffer has 4 or more")
         return Table(data, struct.unpack_from("<I", data)[0])
 
     def _number(self, form: str, place: int) -> int:
         size = struct.calcsize(form)
         if not 0 <= place <= len(self._data) - size:
             size = len(self._data)
-            raise ValueError(f"the metadata has {size} bytes, and refers to byte {place}")
+            raise ValueError(f"the metadata has size {size}, and refers to byte {place}")
         return struct.unpack_from(form, self._data, place)[0]
 
     def _field(self, number: int) -> int | None:
@@ -74,8 +74,8 @@ class Table:
         start = place + self._number("<I", place)
         count, size = self._number("<I", start), struct.calcsize(form)
         if count * size > len(self._data) - start - 4:
-            vector = f"at {start} a vector of {count} entries"
-            raise ValueError(f"the metadata has {len(self._data)} bytes, and {vector}")
+            vector = f"at {start} a vector of length {count}"
+            raise ValueError(f"the metadata has length {len(self._data)}, and {vector}")
         return list(struct.iter_unpack(form, self._data[start + 4 : start + 4 + count * size]))
 
 
@@ -111,7 +111,7 @@ class Message:
             known = f"known are {list(_TYPES)} and {list(_VERSIONS)}"
             raise ValueError(f"the message has {given}; {known}")
         if not 0 <= length <= rest:
-            raise ValueError(f"the message has a body of {length} bytes; {rest} follow it")
+            raise ValueError(f"the message has a body of size {length}, of which {rest} follow")
         message._body = reader.read_buffer(length)
         return message
 
@@ -161,10 +161,10 @@ def read_message(source: CudaBuffer | BufferReader, pool: Any = None) -> Message
             head = bytes(4) + head[:4]
         size = struct.unpack("<i", head[4:])[0] if len(head) == 8 else 0
         if size == 0:
-            raise EOFError("there is no further message")
+            raise EOFError("the stream has ended; it has no further message")
         rest = reader.size() - reader.tell()
         if not 0 < size <= rest:
-            raise ValueError(f"the message has metadata of {size} bytes; {rest} follow")
+            raise ValueError(f"the message has metadata of size {size}, of which {rest} follow")
         return Message._parse(reader.read(size), reader)
     except (EOFError, ValueError):
         reader.seek(place)
@@ -204,7 +204,7 @@ def read_record_batch(
     if message.type != "record batch" or header is None:
         raise ValueError(f"the message is a {message.type}; a record batch is needed")
     if field.format != "+s":
-        raise ValueError(f"schema has the format {field.format!r}; that of a record batch is '+s'")
+        raise ValueError(f"schema has the format {field.format!r}; a record batch has '+s'")
     if header.table(3) is not None:
         raise NotImplementedError("the body is compressed; write it with compression=None")
     length = header.integer(0, "<q")
@@ -215,7 +215,7 @@ def read_record_batch(
     parts.check_end()
     if any(column.length != length for column in columns):
         lengths = sorted({column.length for column in columns})
-        raise ValueError(f"the record batch has {length} rows, and columns of {lengths}")
+        raise ValueError(f"the record batch has length {length}, and its columns {lengths}")
     context = message.body.context
     struct = DeviceColumn._new(field, context, length, 0, 0, (None,), columns)
     return DeviceRecordBatch._over(struct)
@@ -248,7 +248,7 @@ class _Parts:
             return None
         if offset < 0 or length < 0 or offset % 8 or offset + length > self._body.size:
             body = f"the body has {self._body.size}, and buffers begin at multiples of 8"
-            raise ValueError(f"a buffer of {length} bytes is at {offset}; {body}")
+            raise ValueError(f"a buffer of size {length} is at {offset}; {body}")
         return self._body._part(offset, length)
 
     def column(self, field: Field, depth: int) -> DeviceColumn:

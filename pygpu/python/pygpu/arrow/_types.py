@@ -105,7 +105,7 @@ _DTYPES = {np.dtype(code): letter for code, letter in zip(_CODES, "cCsSiIlLefg")
 
 def _number(format: str, text: str, most: int = 1 << 31) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 10 or int(text) > most:
-        raise ValueError(f"the format is {format!r}; {text!r} is no number up to {most}")
+        raise ValueError(f"the format is {format!r}; {text!r} is not a number up to {most}")
     return int(text)
 
 
@@ -114,7 +114,7 @@ def layout_of(field: Field) -> Layout:
     layout = _layout(field.format)
     if layout.children is not None and len(field.children) != layout.children:
         raise ValueError(
-            f"the format {field.format!r} has {layout.children} children, not {len(field.children)}"
+            f"format {field.format!r} has the wrong number of children, {len(field.children)}"
         )
     if field.dictionary is not None and field.format not in tuple("cCsSiIlL"):
         raise ValueError(f"the indices into a dictionary have the format {field.format!r}")
@@ -135,7 +135,7 @@ def _layout(format: str) -> Layout:
         numbers = rest.split(",")
         bits = _number(format, numbers[2]) if len(numbers) == 3 else 128
         if len(numbers) not in (2, 3) or bits not in (32, 64, 128, 256):
-            raise ValueError(f"the format {format!r} is no decimal of 32, 64, 128 or 256 bits")
+            raise ValueError(f"the format {format!r} is not a decimal of 32, 64, 128 or 256 bits")
         return Layout((_VALIDITY, Part("fixed", bits // 8)))
     if colon and head == "+w":
         return Layout((_VALIDITY,), 1, _number(format, rest))
@@ -152,7 +152,7 @@ def format_of(dtype: np.dtype[Any]) -> str:
         return _DTYPES[dtype]
     hint = ": its booleans have one bit; astype(numpy.uint8) has elements for them"
     raise BufferError(
-        f"dtype is {dtype}; Arrow has no such elements" + (hint if dtype == np.bool_ else "")
+        f"dtype is {dtype}, which Arrow does not support" + (hint if dtype == np.bool_ else "")
     )
 
 

@@ -303,7 +303,7 @@ class DeviceNDArrayBase(GPUArray):
             for entry in axis if isinstance(axis, tuple | list) else (axis,):
                 number = _arguments.whole("axis", entry)
                 if not -self.ndim <= number < self.ndim:
-                    raise ValueError(f"axis is {number}; the array has {self.ndim} axes")
+                    raise ValueError(f"axis is {number}; the ndim of the array is {self.ndim}")
                 if self.shape[number] != 1:
                     raise ValueError(
                         f"axis is {number}, whose extent is {self.shape[number]}; only axes of "
@@ -425,7 +425,7 @@ class DeviceNDArray(DeviceNDArrayBase):
         """Yields views, on ``stream``, of ``section`` elements each, the last one of the rest."""
         section = _arguments.whole("section", section)
         if self.ndim != 1:
-            raise ValueError(f"the array has {self.ndim} axes; only support 1d array")
+            raise ValueError(f"the ndim of the array is {self.ndim}; only support 1d array")
         if self.size > 1 and self.strides[0] != self.itemsize:
             raise ValueError(f"the array has stride {self.strides[0]}; only support unit stride")
         if section < 1:
@@ -511,7 +511,7 @@ class DeviceRecord(DeviceNDArrayBase):
             return self.dtype.fields[name][:2]  # type: ignore[index]
         except (KeyError, TypeError):
             names = self.dtype.names
-            raise KeyError(f"{name!r} is no field of the record; it has {names}") from None
+            raise KeyError(f"{name!r} is not a field of the record; it has {names}") from None
 
     def __getitem__(self, item: Any) -> Any:
         return self.getitem(item)

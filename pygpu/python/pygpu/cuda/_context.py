@@ -351,7 +351,7 @@ class HandleBytes:
         self.reserved = bytes(reserved)
         if len(self.reserved) != _HANDLE_BYTES:
             raise ValueError(
-                f"the handle has {len(self.reserved)} bytes; {_HANDLE_BYTES} are needed"
+                f"the handle has length {len(self.reserved)}; {_HANDLE_BYTES} is needed"
             )
 
     def __eq__(self, other: object) -> bool:
@@ -463,8 +463,8 @@ class IpcHandle:
         below, above = extent(shape, strides, dtype.itemsize)
         if above - below > self.size or dtype.hasobject:
             raise ValueError(
-                f"shape {shape}, strides {strides} and dtype {dtype} span {above - below} bytes; "
-                f"the handle has {self.size}"
+                f"shape {shape}, strides {strides} and dtype {dtype} span {above - below}; "
+                f"the size of the handle is {self.size}"
             )
         first = self.open(context).elements[-below:]
         # It imports this module. A process that unpickles a handle has imported nothing else.
@@ -505,6 +505,6 @@ def import_memory(context: Context, handle: Any, size: int) -> MemoryPointer:
     with context._current():
         imported = IPCMemoryHandle(handle.reserved)
         if size > imported.size:
-            raise ValueError(f"the handle names {size} bytes; the allocation has {imported.size}")
+            raise ValueError(f"the handle has size {size}; the allocation has {imported.size}")
         elements = GPUArray((size,), BYTE, gpudata=imported)
     return MemoryPointer.of(context, elements)

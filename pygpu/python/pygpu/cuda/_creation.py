@@ -257,7 +257,7 @@ class DeviceVisibleNDArray(np.ndarray):
             return DeviceAddress(0)
         offset = None if memory is None else self.ctypes.data - memory.ctypes.data
         if offset is None or not 0 <= offset <= memory.size or not memory.size:
-            raise AttributeError("the array does not lie in memory that a device uses")
+            raise AttributeError("the array is not in memory that a device uses")
         return DeviceAddress(memory.device_ctypes_pointer.value + offset)
 
     # numba's own mark would have numba take the array for one of its class.

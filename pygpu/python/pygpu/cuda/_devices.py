@@ -101,7 +101,7 @@ class Device:
         for device in gpus:
             if device.get_device_identity() == identity:
                 return device
-        raise RuntimeError(f"identity is {identity}; no device of this process is there")
+        raise RuntimeError(f"identity is {identity}, which no device of this process has")
 
     def get_primary_context(self) -> Context:
         """Returns the device's context, the same object for every call."""

@@ -204,7 +204,7 @@ def memory_size_from_info(shape: tuple[int, ...], strides: tuple[int, ...], item
     20
     """
     if len(shape) != len(strides):
-        raise ValueError(f"strides has {len(strides)} entries and shape {len(shape)}")
+        raise ValueError(f"strides has length {len(strides)} and shape {len(shape)}")
     low, high = extent(shape, strides, itemsize)
     return high - low
 
@@ -263,7 +263,7 @@ def host_pointer(obj: Any, readonly: bool = False) -> int:
         return obj
     array = _host_array(obj)
     if not (readonly or array.flags.writeable or isinstance(obj, np.void)):
-        raise ValueError("obj is for reading only; a writable object is needed")
+        raise ValueError("obj is read-only; a writable object is needed")
     return array.ctypes.data
 
 
@@ -288,14 +288,14 @@ def _bytes_of(name: str, obj: Any, size: int) -> Any:
         raise ValueError(f"{name} is not contiguous; a contiguous array is needed")
     flat = array.reshape(-1, order="A").view(BYTE) if array.ndim else array.reshape(1).view(BYTE)
     if not 0 <= size <= flat.size:
-        raise ValueError(f"size is {size}; {name} has {flat.size} bytes")
+        raise ValueError(f"size is {size}; the nbytes of {name} is {flat.size}")
     return flat[:size]
 
 
 def _device_bytes(name: str, obj: Any, size: int) -> GPUArray:
     available = device_memory_size(obj)
     if not 0 <= size <= available:
-        raise ValueError(f"size is {size}; {name} has {available} bytes")
+        raise ValueError(f"size is {size}; the nbytes of {name} is {available}")
     if isinstance(obj, GPUArray):
         low, _ = extent(obj.shape, obj.strides, obj.itemsize)
         return bytes_at(obj, low, size)
@@ -396,7 +396,7 @@ def prepare(
     strides = (strides,) if isinstance(strides, int | np.integer) else tuple(strides)
     if len(strides) != len(shape):
         raise ValueError(
-            f"strides has {len(strides)} entries and shape {len(shape)}; they must match"
+            f"strides has length {len(strides)} and shape {len(shape)}; they must match"
         )
     return shape, strides, dtype
 

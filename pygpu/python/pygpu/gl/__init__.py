@@ -7,4 +7,4 @@ class _NoOpenGL(Unsupported, ImportError):
     """There is no sharing with OpenGL."""
 
 
-raise _NoOpenGL("pygpu.gl: there is no sharing with OpenGL; copy through the host instead")
+raise _NoOpenGL("pygpu.gl: sharing with OpenGL is not supported; copy through the host")

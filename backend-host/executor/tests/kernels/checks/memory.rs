@@ -133,7 +133,11 @@ extern "C" __global__ void own_memory(int *a, int n) {
     let mut run = |number| run(&library, "own_memory", (2, 8), &mut a, number, OTHERS);
     assert_eq!(run(0), None);
     found(run(1), FailureKind::Address, &["kernel.cu:13:", "freed memory", "offset 8 of the 16"]);
-    found(run(2), FailureKind::Address, &["frees the 16 bytes at", "again, in kernel.cu:14"]);
+    found(
+        run(2),
+        FailureKind::Address,
+        &["frees the block of size 16 at", "again, in kernel.cu:14"],
+    );
     found(run(3), FailureKind::Address, &["where no kernel has allocated, in kernel.cu:15"]);
     found(
         run(4),
@@ -179,7 +183,7 @@ extern "C" __global__ void shared(int *a, int n) {
         &["thread (7, 0, 0) reads 4 bytes", "kernel.cu:4:", "offset 32 of"],
     );
     assert_eq!(run("bytes", 31), None);
-    let texts = ["thread (0, 0, 0) reads 1 bytes", "kernel.cu:8:", "offset 32 of the 96 bytes"];
+    let texts = ["thread (0, 0, 0) reads 1 byte", "kernel.cu:8:", "offset 32 of the 96 bytes"];
     found(run("bytes", 32), kind, &texts);
     assert_eq!(run("add", 7), None);
     found(run("add", 8), kind, &["reads 4 bytes", "kernel.cu:10:", "offset 32 of", "array a"]);

@@ -70,7 +70,7 @@ extern "C" __global__ void returned(int *a, int n) {
     let texts = ["thread (1, 0, 0) reads", "kernel.cu:22", "write", "kernel.cu:24", "array a"];
     found(run("read_then_write", 0), kind, &texts[1..]);
     assert_eq!(run("bytes", 0), None);
-    found(run("bytes", 1), kind, &["1 bytes in kernel.cu:2", "by thread (", "in kernel.cu:2"]);
+    found(run("bytes", 1), kind, &["1 byte in kernel.cu:2", "by thread (", "in kernel.cu:2"]);
     assert_eq!(run("counted", 1), None);
     found(run("counted", 0), kind, &["thread (32, 0, 0) reads", "write by thread (0, 0, 0)"]);
     assert_eq!(run("returned", 1), None);

@@ -36,16 +36,20 @@ extern "C" __global__ void packed(Packed *a, int n) { if (threadIdx.x == 0) a->v
     assert_eq!(run("modulo", 9), None);
     found(run("modulo", 3), FailureKind::Trap, &["thread (3, 0, 0)", "kernel.cu:3"]);
     assert_eq!(run("vector", 16), None);
-    let texts = ["thread (0, 0, 0) accesses", "float4", "kernel.cu:6", "no multiple of 16"];
+    let texts = ["thread (0, 0, 0) accesses", "float4", "kernel.cu:6", "not a multiple of 16"];
     found(run("vector", 4), FailureKind::Address, &texts);
     assert_eq!(run("integer", 4), None);
-    found(run("integer", 2), FailureKind::Address, &["'int'", "kernel.cu:8", "no multiple of 4"]);
+    found(
+        run("integer", 2),
+        FailureKind::Address,
+        &["'int'", "kernel.cu:8", "not a multiple of 4"],
+    );
     assert_eq!(run("cached", 4), None);
-    let texts = ["thread (0, 0, 0) accesses", "in kernel.cu:11", "no multiple of 4"];
+    let texts = ["thread (0, 0, 0) accesses", "in kernel.cu:11", "not a multiple of 4"];
     found(run("cached", 6), FailureKind::Address, &texts);
     assert_eq!(run("atomic", 8), None);
     let texts =
-        ["accesses 4 bytes at", "by an atomic operation, in kernel.cu:15", "no multiple of 4"];
+        ["accesses 4 bytes at", "by an atomic operation, in kernel.cu:15", "not a multiple of 4"];
     found(run("atomic", 9), FailureKind::Address, &texts);
     assert_eq!(run("packed", 4), None);
     let without = Checks { arithmetic: false, ..OTHERS };

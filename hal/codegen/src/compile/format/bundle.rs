@@ -45,7 +45,7 @@ fn entries(bytes: &[u8]) -> impl Iterator<Item = Result<Entry<'_>, String>> {
         let name = part(bytes, at + 24, length).ok_or_else(cut)?;
         at += 24 + length;
         let code = part(bytes, offset, size).ok_or_else(|| {
-            format!("is a damaged bundle of clang: entry {index} does not lie inside")
+            format!("is a damaged bundle of clang: entry {index} is not inside the file")
         })?;
         index += 1;
         Ok(Entry { name, code })
@@ -70,7 +70,7 @@ pub(super) fn check(bytes: &[u8]) -> Checked {
             let checked = match code {
                 _ if code.starts_with(elf::MAGIC) => elf::check(code),
                 _ if code.starts_with(SPIRV) => Ok(()),
-                _ => Err("is no code".into()),
+                _ => Err("is not code".into()),
             };
             checked.map_err(|what| format!("is a bundle of clang whose entry {index} {what}"))?;
         }

@@ -42,7 +42,7 @@ pub(super) fn check(file: &[u8]) -> Checked {
     }
     // Class, byte order, version.
     if file[4..7] != [2, 1, 1] {
-        return Err("is no ELF file of 64 bits, little-endian numbers and version 1".into());
+        return Err("is not an ELF file with 64 bits, little-endian numbers and version 1".into());
     }
     let field = |offset, size| number(file, offset, size).unwrap_or(0);
     let sections = Sections::of(file)?;
@@ -60,13 +60,13 @@ pub(super) fn check(file: &[u8]) -> Checked {
         let table =
             sections.strings(names).ok_or("is a damaged ELF file: its sections have no names")?;
         if (0..sections.count).any(|index| sections.field(index, 0, 4) >= table) {
-            return Err("is a damaged ELF file: a section's name is none".into());
+            return Err("is a damaged ELF file: a section has an invalid name".into());
         }
     }
     for (index, Segment { kind, content, memory }) in segments(file)?.enumerate() {
         let fits = |content: &[u8]| content.len() as u64 <= memory && memory <= MOST_MEMORY;
         if content.is_none_or(|content| kind == PT_LOAD && !fits(content)) {
-            return Err(format!("is a damaged ELF file: segment {index} does not lie inside"));
+            return Err(format!("is a damaged ELF file: segment {index} is not inside the file"));
         }
     }
     Ok(())
@@ -207,12 +207,12 @@ impl<'a> Sections<'a> {
         let content = match self.content(section) {
             Some(content) => content,
             None if may_be_empty => &[],
-            None => return Err("does not lie inside"),
+            None => return Err("is not inside the file"),
         };
         // sh_link, sh_info.
         let (link, info) = (self.field(section, 0x28, 4), self.field(section, 0x2c, 4));
         if link >= self.count {
-            return Err("belongs to one that is not there");
+            return Err("belongs to a section that does not exist");
         }
         match kind {
             SHT_STRTAB if content.last().is_some_and(|last| *last != 0) => {
@@ -228,7 +228,7 @@ impl<'a> Sections<'a> {
                 };
                 let symbol = |entry| number(content, entry * size + 12, 4).unwrap_or(u64::MAX);
                 if info >= self.count || (0..count).any(|entry| symbol(entry) >= symbols) {
-                    return Err("relocates what is not there");
+                    return Err("relocates bytes that do not exist");
                 }
                 Ok(())
             }
@@ -251,7 +251,7 @@ impl<'a> Sections<'a> {
         };
         match (0..count).all(is_whole) {
             true => Ok(()),
-            false => Err("has a symbol that names what is not there"),
+            false => Err("has a symbol whose name does not exist"),
         }
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn check(bytes: &[u8]) -> Checked {
         if rest.is_empty() {
             break;
         }
-        let damaged = || format!("is a damaged fatbin: entry {index} does not lie inside");
+        let damaged = || format!("is a damaged fatbin: entry {index} is not inside the file");
         // The sizes of the entry's header (32 bits) and of its code (64 bits).
         let (header, size) = number(rest, 4, 4).zip(number(rest, 8, 8)).ok_or_else(damaged)?;
         let whole = header.checked_add(size).filter(|_| header >= ENTRY).ok_or_else(damaged)?;

@@ -160,7 +160,7 @@ def cross(
     axes_of(axisa, a.ndim), axes_of(axisb, b.ndim)
     a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
     if a.shape[-1] != 3 or b.shape[-1] != 3:
-        raise ValueError(f"vectors of {a.shape[-1]} and {b.shape[-1]} elements; 3 are needed")
+        raise ValueError(f"the vectors have extents {a.shape[-1]} and {b.shape[-1]}; 3 is needed")
     (a0, a1, a2), (b0, b1, b2) = ([it[..., k] for k in range(3)] for it in (a, b))
     parts = (a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0)
     return moveaxis(stack(parts, axis=-1), -1, axisc)
@@ -188,7 +188,7 @@ def _explicit(subscripts: str, arrays: list[GPUArray]) -> tuple[list[str], str]:
     inputs, arrow, output = subscripts.partition("->")
     terms = inputs.split(",")
     if len(terms) != len(arrays):
-        raise ValueError(f"subscripts {subscripts!r} name {len(terms)} operands, not {len(arrays)}")
+        raise ValueError(f"the operands number {len(arrays)}; {subscripts!r} is for {len(terms)}")
     unused = [it for it in reversed(string.ascii_letters) if it not in subscripts]
     lengths = [len(term.replace("...", "")) for term in terms]
     hidden = [a.ndim - n if "..." in t else 0 for a, n, t in zip(arrays, lengths, terms)]
@@ -196,7 +196,7 @@ def _explicit(subscripts: str, arrays: list[GPUArray]) -> tuple[list[str], str]:
     named = [t.replace("...", dots[len(dots) - max(n, 0) :]) for t, n in zip(terms, hidden)]
     for term, array in zip(named, arrays):
         if len(term) != array.ndim or not all(it in string.ascii_letters for it in term):
-            raise ValueError(f"subscripts {subscripts!r} do not fit an array of {array.ndim} axes")
+            raise ValueError(f"subscripts {subscripts!r} do not fit the shape {array.shape}")
     if not arrow:
         letters = [it for term in terms for it in term if it != "."]
         output = dots + "".join(sorted(it for it in {*letters} if letters.count(it) == 1))

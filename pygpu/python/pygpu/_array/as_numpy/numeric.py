@@ -34,7 +34,7 @@ def interp(
     fp = fp.astype(np.complex128 if fp.dtype.kind == "c" else np.float64)
     if xp.ndim != 1 or xp.shape != fp.shape or not xp.size:
         shapes = f"{xp.shape} and {fp.shape}"
-        raise ValueError(f"xp and fp have shapes {shapes}; both need as many points")
+        raise ValueError(f"xp and fp have shapes {shapes}; they must be the same")
     if period is not None:
         if period == 0:
             raise ValueError("period is 0; it must be a non-zero value")
@@ -72,7 +72,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     steps = list(varargs) or [1.0]
     steps = steps * len(axes) if len(steps) == 1 else steps
     if len(steps) != len(axes):
-        raise TypeError(f"{len(steps)} distances for {len(axes)} axes; one or as many are needed")
+        raise TypeError(f"{len(steps)} of {len(axes)} distances are given; one or all are needed")
     if edge_order not in (1, 2):
         raise ValueError(f"edge_order is {edge_order}; 1 or 2 is needed")
     if not axes:
@@ -85,9 +85,9 @@ def _slope(f: GPUArray, axis: int, steps: np.ndarray[Any, Any], edge_order: int)
     """Returns the differences along an axis, from the distance or coordinates of elements."""
     n = f.shape[axis]
     if n < edge_order + 1:
-        raise ValueError(f"axis {axis} has {n} elements; at least {edge_order + 1} are needed")
+        raise ValueError(f"axis {axis} has extent {n}; at least {edge_order + 1} is needed")
     if steps.ndim > 1 or (steps.ndim and len(steps) != n):
-        raise ValueError(f"coordinates of shape {steps.shape}; axis {axis} has {n} elements")
+        raise ValueError(f"the coordinates have shape {steps.shape}; axis {axis} has extent {n}")
     h = np.diff(steps) if steps.ndim else np.full(n - 1, steps)
     h = h.astype(np.result_type(h.dtype, np.float64) if h.dtype.kind in "biu" else h.dtype)
 
@@ -172,7 +172,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> GPUArray:
 def _slid(a: GPUArray, v: GPUArray, mode: str) -> GPUArray:
     """Returns sums of products of the shorter vector, reversed, with parts of the longer one."""
     if a.ndim > 1 or v.ndim > 1:
-        raise ValueError(f"arrays of {a.ndim} and {v.ndim} axes; vectors are needed")
+        raise ValueError(f"a.ndim is {a.ndim} and v.ndim {v.ndim}; vectors are needed")
     a, v = a.reshape(-1), v.reshape(-1)
     if not a.size or not v.size:
         raise ValueError("an array is empty; both need elements")
@@ -232,7 +232,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> GPUArray:
     """
     if len(condlist) != len(choicelist) or not len(condlist):
         counts = f"{len(condlist)} conditions and {len(choicelist)} choices"
-        raise ValueError(f"{counts}; as many needed")
+        raise ValueError(f"{counts}; their lengths must be the same")
     conditions = [on_device(it) for it in condlist]
     for it in conditions:
         if it.dtype != np.bool_:

@@ -39,7 +39,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> GPUA
         raise ValueError(f"side is {side!r}; 'left' or 'right' is needed")
     a, v = on_device(a), on_device(v)
     if a.ndim != 1:
-        raise ValueError(f"a has {a.ndim} axes; the sorted elements have one")
+        raise ValueError(f"a has {a.ndim} axes; one is needed")
     dtype = np.result_type(a.dtype, v.dtype)
     a, v = a.astype(dtype), v.astype(dtype)
     if sorter is not None:
@@ -242,7 +242,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> GPUArray:
     """Returns how often each number occurs, as :func:`numpy.bincount`."""
     x = on_device(x)
     if x.ndim != 1 or x.dtype.kind not in "biu":
-        raise TypeError(f"x has dtype {x.dtype} and {x.ndim} axes; integers along one are needed")
+        raise TypeError(f"x is of {x.dtype} and shape {x.shape}; integers on one axis are needed")
     if minlength < 0:
         raise ValueError(f"minlength is {minlength}; it must not be negative")
     least, most = (int(x.min().get()), int(x.max().get())) if x.size else (0, -1)
@@ -255,7 +255,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> GPUArray:
         return edges[1:] - edges[:-1]
     weights = on_device(weights)
     if weights.shape != x.shape:
-        raise ValueError(f"weights have shape {weights.shape}; that of x, {x.shape}, is needed")
+        raise ValueError(f"weights have shape {weights.shape}; x has shape {x.shape}")
     return _sums_between(edges, weights.astype(np.float64)[order])
 
 
@@ -277,7 +277,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     if range is not None:
         _, _ = on_host(range).tolist()
     if weights is not None and np.shape(weights) != a.shape:
-        raise ValueError(f"weights have shape {np.shape(weights)}; that of a, {a.shape}, is needed")
+        raise ValueError(f"weights have shape {np.shape(weights)}; a has shape {a.shape}")
     edges = on_device(bins)
     if edges.ndim != 1 or bool((edges[1:] < edges[:-1]).any().get()):
         raise ValueError("bins must be edges along one axis that increase")
@@ -308,7 +308,7 @@ def histogram(
     else:
         weights = on_device(weights).ravel()
         if weights.shape != a.shape:
-            raise ValueError(f"weights have {weights.size} elements; a has {a.size}")
+            raise ValueError(f"weights.size is {weights.size}; a.size is {a.size}")
         dtype = weights.dtype
         wide = weights.astype(np.result_type(dtype, np.float64)) if dtype.kind in "fc" else weights
         counts = _sums_between(at, wide[order])

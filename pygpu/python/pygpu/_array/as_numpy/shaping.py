@@ -71,7 +71,7 @@ def squeeze(a: Any, axis: Any = None) -> GPUArray:
         axes = tuple(k for k in axes if a.shape[k] == 1)
     for k in axes:
         if a.shape[k] != 1:
-            raise ValueError(f"axis {k} has {a.shape[k]} elements; only an axis of one can go")
+            raise ValueError(f"axis {k} has extent {a.shape[k]}; only extent 1 can be removed")
     return a[tuple(0 if k in axes else slice(None) for k in range(a.ndim))]
 
 
@@ -99,7 +99,7 @@ def diag(v: Any, k: int = 0) -> GPUArray:
     if v.ndim == 2:
         return v.diagonal(k).copy()
     if v.ndim != 1:
-        raise ValueError(f"v has {v.ndim} axes; one or two are needed")
+        raise ValueError(f"v.ndim is {v.ndim}; 1 or 2 is needed")
     n = v.size + abs(k)
     result = _core.full((n, n), v.dtype, 0)
     flat = result.reshape(-1)
@@ -382,9 +382,9 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[GPUArray]:
 
 def _split(name: str, ary: GPUArray, sections: Any, axis: int, least: int) -> list[GPUArray]:
     if ary.ndim < least:
-        raise ValueError(f"{name} of an array of {ary.ndim} axes; at least {least} are needed")
+        raise ValueError(f"ary.ndim is {ary.ndim}; {name} needs at least {least}")
     if np.ndim(sections) == 0 and ary.shape[axis] % sections:
-        raise ValueError(f"{ary.shape[axis]} elements do not divide into {sections} equal parts")
+        raise ValueError(f"axis {axis} has extent {ary.shape[axis]}, not {sections} equal parts")
     return array_split(ary, sections, axis)
 
 
@@ -401,7 +401,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> GPUArray:
         raise IndexError(f"indices have dtype {indices.dtype}; integers are needed")
     if axis is None:
         if indices.ndim != 1:
-            raise ValueError(f"indices have {indices.ndim} axes; without an axis one is needed")
+            raise ValueError(f"indices.ndim is {indices.ndim}; without an axis it must be 1")
         arr, axis = arr.ravel(), 0
     (axis,) = axes_of(axis, arr.ndim)
     _check_bounds(indices, arr.shape[axis])
@@ -411,7 +411,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> GPUArray:
 def along(arr: GPUArray, indices: GPUArray, axis: int) -> GPUArray:
     """Returns the elements at an index for each place; those out of bounds are not refused."""
     if indices.ndim != arr.ndim:
-        raise ValueError(f"indices have {indices.ndim} axes, and arr {arr.ndim}; both need as many")
+        raise ValueError(f"indices.ndim is {indices.ndim}; arr.ndim is {arr.ndim}")
     places = list(meshgrid(*map(arange, arr.shape), copy=False, sparse=True, indexing="ij"))
     places[axis] = indices
     return arr[tuple(places)]
@@ -444,7 +444,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> GPUArray
         # At one place there may be as many values as they have extents along the axis.
         position = int(np.asarray(obj).reshape(()))
         if not -n <= position <= n:
-            raise IndexError(f"obj is {position}; places along an axis of {n} are {-n} to {n}")
+            raise IndexError(f"obj is {position}; allowed for extent {n} are {-n} to {n}")
         values = values.reshape((*(1,) * (arr.ndim - values.ndim), *values.shape))
         if np.ndim(obj) == 0:
             values = moveaxis(values, 0, axis)
@@ -543,8 +543,7 @@ def _check_places(name: str, places: np.ndarray[Any, Any], n: int) -> None:
         raise TypeError(f"{name} has dtype {places.dtype}; integers are needed")
     outside = places[(places < -n) | (places >= n)]
     if outside.size:
-        allowed = f"an axis of {n} elements has places {-n} to {n - 1}"
-        raise IndexError(f"{name} is {outside[0]}; {allowed}")
+        raise IndexError(f"{name} is {outside[0]}; allowed for extent {n} are {-n} to {n - 1}")
 
 
 def copyto(dst: GPUArray, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
@@ -573,7 +572,7 @@ def putmask(a: GPUArray, /, mask: Any, values: Any) -> None:
     """Stores values where a mask is true, each at its own place, as :func:`numpy.putmask`."""
     mask = on_device(mask)
     if mask.size != a.size:
-        raise ValueError(f"mask has {mask.size} elements; a has {a.size}")
+        raise ValueError(f"mask.size is {mask.size}; a.size is {a.size}")
     values = _cast("values", values, a)
     values = resize(values, a.shape).astype(a.dtype) if values.size else a
     a[...] = _core.select(mask.reshape(a.shape) != 0, values, a, False)
@@ -592,7 +591,7 @@ def place(arr: GPUArray, mask: Any, vals: Any) -> None:
     """Stores values where a mask is true, one after another, as :func:`numpy.place`."""
     mask = on_device(mask)
     if mask.size != arr.size:
-        raise ValueError(f"mask has {mask.size} elements; arr has {arr.size}")
+        raise ValueError(f"mask.size is {mask.size}; arr.size is {arr.size}")
     at = flatnonzero(mask.ravel())
     if not at.size:
         return

@@ -45,7 +45,7 @@ def average(
     if weights.shape != a.shape:
         axes = axes_of(axis, a.ndim) if axis is not None else ()
         if weights.shape != tuple(a.shape[it] for it in axes):
-            allowed = f"that of a, {a.shape}, or that along axis is needed"
+            allowed = f"a has shape {a.shape}; its shape or its extent along axis is needed"
             raise ValueError(f"weights have shape {weights.shape}; {allowed}")
         order = sorted(range(len(axes)), key=axes.__getitem__)
         shape = tuple(n if k in axes else 1 for k, n in enumerate(a.shape))
@@ -74,7 +74,7 @@ def cov(
     rows = []
     for part in parts:
         if part.ndim > 2:
-            raise ValueError(f"an array of {part.ndim} axes; at most two are variables and values")
+            raise ValueError(f"the ndim of an array is {part.ndim}; at most 2 is allowed")
         part = part.astype(dtype)
         rows.append(part.reshape((1, -1)) if part.ndim < 2 else part if rowvar else part.T)
     x = vstack(rows) if len(rows) > 1 else rows[0]
