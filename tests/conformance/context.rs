@@ -118,13 +118,35 @@ pub(crate) fn error_of<T>(result: Result<T>) -> Error {
 #[track_caller]
 pub(crate) fn expect_error<T>(result: Result<T>, kind: ErrorKind, named: &[&str]) -> Outcome {
     let error = error_of(result);
-    let text = format!("{}: {error} [{}]", error.call(), error.status());
+    let (text, status) = (error.to_string(), error.status());
     assert_eq!(error.kind(), kind, "{text}");
-    assert!(!error.status().is_success(), "an error has a status: {text}");
+    assert!(!status.is_success(), "an error has a status: {text}");
+    let fields = [Some(error.call()), status.name()];
     for word in named {
-        assert!(text.contains(word), "the text does not name {word}: {text}");
+        let is_named = text.contains(word) || fields.contains(&Some(*word));
+        assert!(is_named, "the text does not name {word}: {text}");
     }
+    check_sentence(&text);
+    let shown = [status.to_string(), status.name().unwrap_or("[status").to_owned()];
+    assert!(!shown.iter().any(|it| text.contains(it)), "the text shows the status: {text}");
     Ok(())
+}
+
+/// Checks that an error's text is a sentence that is read once.
+fn check_sentence(text: &str) {
+    let (first, rest) = text.split_once(": ").unwrap_or((text, ""));
+    assert!(first.contains(' ') || !rest.starts_with(first), "it names {first} twice: {text}");
+    assert!(!text.ends_with(['.', ':', ';', ',']), "it ends with a mark: {text}");
+    assert!(!text.contains("there are 1 "), "a plural for one: {text}");
+    for pair in text.split_whitespace().collect::<Vec<_>>().windows(2) {
+        let unit = pair[1].trim_end_matches([',', ';', ')']);
+        let is_plural = ["bytes", "elements", "axes", "arguments", "devices"].contains(&unit);
+        assert!(pair[0] != "1" || !is_plural, "a plural for one: {text}");
+    }
+    let sentences = text.replace(['(', ')', '\n'], "; ").replace(": ", "; ").replace(". ", "; ");
+    for sentence in sentences.split("; ") {
+        assert!(sentence.split_whitespace().count() <= 25, "it is too long: {text}");
+    }
 }
 
 /// Sleeps long enough that work which does not wait would have run.

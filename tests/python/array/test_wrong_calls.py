@@ -11,6 +11,7 @@ import struct
 import numpy as np
 import pytest
 from device import BACKEND
+from message_texts import faults_of
 from processes import run_python
 
 import PybindGPU
@@ -336,6 +337,56 @@ CALLS = {
         lambda w: arrow.Context(0).new_buffer(8).copy_to_host(99),
     ),
     "descriptor": (TypeError, ["descriptor", "int", "Descriptor"], lambda w: ipc.open(3)),
+    # One of a thing.
+    "indices of one axis": (IndexError, ["1-dimensional", "2"], lambda w: w.x[0, 0]),
+    "axis of one axis": (IndexError, ["axis 3", "dimension 1"], lambda w: w.x.sum(axis=3)),
+    "arrays as indices of one axis": (
+        IndexError,
+        ["1-dimensional", "2"],
+        lambda w: w.x[w.i[0], w.i[0]],
+    ),
+    "one index for item": (ValueError, ["item", "(2, 3)"], lambda w: w.i.item(0, 0, 0)),
+    "one byte": (
+        driver.LogicError,
+        ["dest", "1", "24"],
+        lambda w: driver.memcpy_htod(driver.mem_alloc(1), w.host),
+    ),
+    "one byte of a handle": (
+        driver.LogicError,
+        ["handle", "1", "64"],
+        lambda w: driver.IPCMemoryHandle(b"a"),
+    ),
+    "one byte of Arrow": (
+        ValueError,
+        ["offset", "2", "1"],
+        lambda w: arrow.new_host_buffer(1).slice(2),
+    ),
+    "one element in a kernel": (
+        ValueError,
+        ["z", "x", "size 1", "6"],
+        lambda w: w.axpy(np.float32(2), w.x, gpuarray.zeros(1, "f4")),
+    ),
+    "one entry of strides": (
+        ValueError,
+        ["strides [4]", "(2, 3)"],
+        lambda w: gpuarray.GPUArray((2, 3), "f4", strides=(4,)),
+    ),
+    # Functions with numpy's names.
+    "array_split of a number": (
+        ValueError,
+        ["ary.ndim", "0", "hsplit"],
+        lambda w: gpuarray.hsplit(gpuarray.zeros((), "f4"), 2),
+    ),
+    "weights": (
+        ValueError,
+        ["weights", "(2,)", "(6,)"],
+        lambda w: gpuarray.average(w.x, weights=gpuarray.zeros(2, "f4")),
+    ),
+    "norm": (
+        ValueError,
+        ["ord", "'x'", "number"],
+        lambda w: np.linalg.norm(w.x, ord="x"),
+    ),
     # PyGPU raises for wrong types.
     "PyGPU dtype": (
         PybindGPU.UnsupportedDataType,
@@ -357,6 +408,7 @@ def test_a_wrong_call_is_refused_in_words(world, name):
     assert len(text) <= LONGEST, text
     assert not INTERNAL.search(text), text
     assert "\n" not in text, text
+    assert "inhomogeneous" in text or not faults_of(text), text  # The word is numpy's.
     assert world.content() == before
 
 
@@ -451,15 +503,36 @@ def test_declarations_of_any_form_tell_pointers():
     assert y.get().tolist() == [9]
 
 
+# PyGPU returns a status instead.
+STATUSES = {
+    "idx": (["100", "6"], lambda array: array.set_val(100, 1.0)),
+    "size": (["24", "8"], lambda array: array.set(np.zeros(2, np.float32))),
+    "device": (["-1", "0"], lambda array: PybindGPU.cudaSetDevice(-1)),
+    "number": (["99", "device"], lambda array: PybindGPU.cudaSetDevice(99)),
+    "allocate": (["device memory"], lambda array: array.allocate()),
+}
+
+
+@pytest.mark.parametrize("name", STATUSES)
+def test_a_failing_status_has_the_sentence(name):
+    words, call = STATUSES[name]
+    array = PybindGPU.to_gpu(np.arange(6, dtype=np.float32))._device_array
+    status = call(array)
+    assert status != 0
+    assert all(word in status.message for word in words), status.message
+    assert not INTERNAL.search(status.message), status.message
+    assert not faults_of(status.message), status.message
+
+
 def test_a_status_says_why():
     array = PybindGPU.to_gpu(np.arange(6, dtype=np.float32))._device_array
     array.set_val(100, 1.0)
     status = array.last_status()
     assert (repr(status), status.message) == (
         "<CudaError: 'code=1'>",
-        "idx is 100; the array has 6 elements",
+        "idx is 100; the size of the array is 6",
     )
-    with pytest.raises(driver.LogicError, match="idx is 100; the array has 6 elements"):
+    with pytest.raises(driver.LogicError, match="idx is 100; the size of the array is 6"):
         status.raise_for_status()
     assert PybindGPU.cudaGetErrorString(status) != status.message
     array.set_val(1, 1.0)
