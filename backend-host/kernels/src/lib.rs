@@ -33,6 +33,7 @@ mod pairwise;
 mod parallel;
 mod power;
 mod product;
+mod quicksort;
 mod random;
 mod reduce;
 mod reduce_input;
@@ -44,6 +45,9 @@ mod strided;
 mod sums;
 mod tile;
 mod unary;
+#[cfg(target_arch = "x86_64")]
+mod vector;
+mod words;
 
 use hal::operation::{Description, Operation};
 use hal::{Error, Result};
@@ -101,6 +105,7 @@ pub mod loops {
     pub use super::divide::kernel as integer_division;
     pub use super::exponent::Parts;
     pub use super::kernel::{Kernel, kernel};
+    pub use super::quicksort::sort_without_vectors;
     pub use super::saturate::Saturate;
 }
 

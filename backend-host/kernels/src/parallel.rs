@@ -47,6 +47,20 @@ impl<'a> Workers<'a> {
         (self.source)().map_or(1, |pool| pool.current_num_threads())
     }
 
+    /// Calls `body` with a scope in which several threads run, or `None` if there is one, and waits for all that it
+    /// has started.
+    pub(super) fn scope<'scope, R>(
+        &self,
+        body: impl FnOnce(Option<&rayon_core::Scope<'scope>>) -> R,
+    ) -> R {
+        match (self.source)() {
+            Some(pool) if pool.current_num_threads() > 1 => {
+                pool.in_place_scope(|scope| body(Some(scope)))
+            }
+            _ => body(None),
+        }
+    }
+
     #[inline(never)]
     fn split_among_threads(
         &self,

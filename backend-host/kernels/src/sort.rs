@@ -1,63 +1,124 @@
 //! Sorts rows, and computes the indices that sort them.
+//!
+//! Real numbers are sorted as integers: see `words`. Complex numbers are compared and merged: see `merge`.
 
 use super::copy::pointer;
 use super::merge;
-use super::number::{Number, Truth, for_each, with_number};
+use super::number::{Number, for_each, with_number};
 use super::parallel::Workers;
 use super::unsupported;
-use hal::dtype::narrow::Narrow;
+use super::words;
 use hal::operation::Sort;
 use hal::{Complex, Result};
 use std::cmp::Ordering;
 use std::sync::OnceLock;
 
 /// The number of elements from which a row is sorted by several threads.
-const LONG: usize = 1 << 16;
+pub(super) const LONG: usize = 1 << 16;
 
-/// An element with numpy's order: NaN is last, and zeros are equal.
-trait Sortable: Number {
-    fn order(&self, other: &Self) -> Ordering;
+/// An element with numpy's order: NaN is last, and zeros are equal. Sorts are stable, and fail only if the system
+/// cannot provide memory.
+pub(super) trait Sortable: Number {
+    /// Memory that the rows of one thread use in turn.
+    type Space: Default;
+
+    /// Sorts the elements of one row into another.
+    ///
+    /// # Safety
+    /// Both rows must have this number of elements. They are the same or do not overlap.
+    unsafe fn sort(
+        from: *const Self,
+        to: *mut Self,
+        length: usize,
+        space: &mut Self::Space,
+        workers: &Workers<'_>,
+    ) -> Result<()>;
+
+    /// Passes places of a row and the indices of their elements to a function.
+    fn indices(
+        row: &[Self],
+        space: &mut Self::Space,
+        workers: &Workers<'_>,
+        write: impl FnMut(usize, i64),
+    ) -> Result<()>;
 }
 
-macro_rules! sortable {
-    ([$order:expr] $dtype:ident, $own:ty) => {
-        impl Sortable for $own {
-            #[inline]
-            fn order(&self, other: &Self) -> Ordering {
-                $order(self, other)
-            }
-        }
-    };
-}
-
-for_each!(integer => sortable [Ord::cmp]);
-for_each!(narrow => sortable [by_bits]);
-for_each!(complex => sortable [by_parts]);
-sortable!([|x: &Truth, y: &Truth| x.get().cmp(&y.get())] Bool, Truth);
-
-/// Without an `#[inline]` hint, because the library's sort is a sixth slower with one.
 macro_rules! real {
-    ($real:ident) => {
+    ([] $dtype:ident, $real:ty) => {
         impl Sortable for $real {
-            fn order(&self, other: &Self) -> Ordering {
-                self.partial_cmp(other)
-                    .unwrap_or_else(|| $real::is_nan(*self).cmp(&$real::is_nan(*other)))
+            type Space = words::Space<<$real as words::Ordered>::Word>;
+
+            unsafe fn sort(
+                from: *const Self,
+                to: *mut Self,
+                length: usize,
+                space: &mut Self::Space,
+                workers: &Workers<'_>,
+            ) -> Result<()> {
+                // SAFETY: passed on to the caller.
+                unsafe { words::sort(from, to, length, space, workers) }
+            }
+
+            fn indices(
+                row: &[Self],
+                space: &mut Self::Space,
+                workers: &Workers<'_>,
+                write: impl FnMut(usize, i64),
+            ) -> Result<()> {
+                words::indices(row, space, workers, write)
             }
         }
     };
 }
-real!(f32);
-real!(f64);
+for_each!(whole => real []);
+for_each!(float => real []);
 
-/// Compares numbers by their bits, which order numbers with the same sign.
-#[inline]
-fn by_bits<T: Narrow + Number>(x: &T, y: &T) -> Ordering {
-    let place = |number: &T| {
-        let magnitude = i32::from(number.bits() & !T::SIGN);
-        let signed = if number.bits() & T::SIGN == 0 { magnitude } else { -magnitude };
-        if number.is_nan() { i32::MAX } else { signed }
+macro_rules! complex {
+    ([] $dtype:ident, $complex:ty) => {
+        impl Sortable for $complex {
+            type Space = Vec<Placed<$complex>>;
+
+            unsafe fn sort(
+                from: *const Self,
+                to: *mut Self,
+                length: usize,
+                _: &mut Self::Space,
+                workers: &Workers<'_>,
+            ) -> Result<()> {
+                // SAFETY: passed on to the caller.
+                let elements = unsafe {
+                    std::ptr::copy(from, to, length);
+                    std::slice::from_raw_parts_mut(to, length)
+                };
+                merge::sort(elements, threads(length, workers), workers, &by_parts)
+            }
+
+            fn indices(
+                row: &[Self],
+                pairs: &mut Self::Space,
+                workers: &Workers<'_>,
+                mut write: impl FnMut(usize, i64),
+            ) -> Result<()> {
+                pairs.clear();
+                if pairs.capacity() < row.len() {
+                    *pairs = merge::memory(row.len(), 1)?;
+                }
+                pairs
+                    .extend(row.iter().enumerate().map(|(index, key)| Placed { key: *key, index }));
+                let order = |a: &Placed<$complex>, b: &Placed<$complex>| by_parts(&a.key, &b.key);
+                merge::sort(pairs, threads(row.len(), workers), workers, &order)?;
+                let indices = pairs.iter().map(|pair| pair.index as i64);
+                indices.enumerate().for_each(|(place, index)| write(place, index));
+                Ok(())
+            }
+        }
     };
-    place(x).cmp(&place(y))
+}
+for_each!(complex => complex []);
+
+/// Returns the number of threads that sort a row.
+fn threads(length: usize, workers: &Workers<'_>) -> usize {
+    if length >= LONG { workers.threads() } else { 1 }
 }
 
 #[inline]
@@ -73,22 +134,11 @@ fn by_parts<T: PartialOrd + Number>(x: &Complex<T>, y: &Complex<T>) -> Ordering 
     nan(x).cmp(&nan(y)).then_with(values)
 }
 
-/// An element and its index. Comparisons find the element directly, without following an index. The index is
-/// split into two words, so that a pair does not need padding.
-#[derive(Clone, Copy)]
-struct Placed<T> {
+/// A complex number and its index. Comparisons find the number directly, without following an index.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Placed<T> {
     key: T,
-    index: [u32; 2],
-}
-
-impl<T> Placed<T> {
-    fn new(key: T, index: usize) -> Self {
-        Placed { key, index: [index as u32, (index as u64 >> 32) as u32] }
-    }
-
-    fn index(&self) -> i64 {
-        i64::from(self.index[1]) << 32 | i64::from(self.index[0])
-    }
+    index: usize,
 }
 
 /// Executes a sort.
@@ -111,44 +161,31 @@ pub(super) unsafe fn run(operation: &Sort, workers: &Workers<'_>) -> Result<()> 
 /// See [`hal::operation`]; elements are of type `T`.
 unsafe fn sort<T: Sortable>(operation: &Sort, workers: &Workers<'_>) -> Result<()> {
     let Sort { rows, length, indices, input, output } = operation;
-    let threads = if *length >= LONG { workers.threads() } else { 1 };
-    let row = |pairs: &mut Vec<Placed<T>>, row: usize| {
+    let row = |space: &mut T::Space, row: usize| {
         let from = pointer(input.address as usize).cast::<T>().wrapping_add(row * length);
         if !indices {
             let to = pointer(output.address as usize).cast::<T>().wrapping_add(row * length);
             // SAFETY: a row of the input, and one of the output, which are the same or do not overlap.
-            let elements = unsafe {
-                std::ptr::copy(from, to, *length);
-                std::slice::from_raw_parts_mut(to, *length)
-            };
-            return merge::sort(elements, threads, workers, &T::order);
+            return unsafe { T::sort(from, to, *length, space, workers) };
         }
         let to = pointer(output.address as usize).cast::<i64>().wrapping_add(row * length);
         // SAFETY: a row of the input, and one of the output, without overlap.
         let keys = unsafe { std::slice::from_raw_parts(from, *length) };
-        pairs.clear();
-        if pairs.capacity() < *length {
-            *pairs = merge::memory(*length, 1)?;
-        }
-        pairs.extend(keys.iter().enumerate().map(|(index, key)| Placed::new(*key, index)));
-        let order = |a: &Placed<T>, b: &Placed<T>| a.key.order(&b.key);
-        merge::sort(pairs, threads, workers, &order)?;
-        for (index, pair) in pairs.iter().enumerate() {
-            // SAFETY: the row has this many indices, which need no initial value.
-            unsafe { to.wrapping_add(index).write(pair.index()) };
-        }
-        Ok(())
+        T::indices(keys, space, workers, |place, index| {
+            // SAFETY: places in the row, which need no initial value.
+            unsafe { to.wrapping_add(place).write(index) };
+        })
     };
-    if threads > 1 {
-        let mut pairs = Vec::new();
-        return (0..*rows).try_for_each(|number| row(&mut pairs, number));
+    if *length >= LONG {
+        let mut space = T::Space::default();
+        return (0..*rows).try_for_each(|number| row(&mut space, number));
     }
     // One comparison for each element and each doubling of the length.
     let work = rows * length * (1 + length.checked_ilog2().unwrap_or(0) as usize);
     let failed = OnceLock::new();
     workers.split(*rows, 1, work, &|mut range| {
-        let mut pairs = Vec::new();
-        if let Err(error) = range.try_for_each(|number| row(&mut pairs, number)) {
+        let mut space = T::Space::default();
+        if let Err(error) = range.try_for_each(|number| row(&mut space, number)) {
             let _ = failed.set(error);
         }
     });

@@ -1,6 +1,7 @@
-//! Compares sorts of long rows, which several threads merge, with a stable sort by an equivalent order.
+//! Compares sorts, of long rows by several threads, with a stable sort by an equivalent order.
 
 use super::{pool, run_with};
+use gpuarray_host_kernels::loops::sort_without_vectors;
 use hal::operation::{Operand, Sort};
 use hal::{Complex, Element, bf16, f16};
 use std::cmp::Ordering;
@@ -125,5 +126,74 @@ fn rows_that_are_sorted_or_equal_are_merged() {
         check(&vec![7_u8; 140_000], 70_000, threads, |x, y| x.cmp(y));
         let falling: Vec<u8> = rising.iter().rev().copied().collect();
         check(&falling, 70_000, threads, |x, y| x.cmp(y));
+    }
+}
+
+/// Returns rows of a length that are random, have few different numbers, or are nearly in order.
+fn patterns(length: usize) -> Vec<Vec<u64>> {
+    let mut random = Random(length as u64 + 1);
+    let mut row = |bound: u64| (0..length).map(|_| random.below(bound)).collect::<Vec<_>>();
+    let (wide, few, bits) = (row(1 << 44), row(3), row(200));
+    let rising = (0..length as u64).collect::<Vec<_>>();
+    let falling = rising.iter().rev().copied().collect();
+    let pipe = rising.iter().map(|&x| x.min(length as u64 - x)).collect();
+    let mut nearly = rising.clone();
+    nearly.swap(0, length - 1);
+    // Many differences in the lowest bits alone, beside a great one.
+    let outlier = bits.iter().enumerate().map(|(i, &x)| if i == 1 { 1 << 63 } else { x }).collect();
+    vec![wide, few, rising, falling, pipe, nearly, outlier]
+}
+
+#[test]
+fn rows_of_every_length_and_pattern_are_sorted() {
+    for length in (1..140).chain([255, 256, 257, 300, 511, 513, 1000, 4099, 20_000]) {
+        for row in patterns(length) {
+            let spread = |x: u64| x.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            check(&row, length, 1, u64::cmp);
+            check(&row.iter().map(|&x| spread(x) as i64).collect::<Vec<_>>(), length, 1, i64::cmp);
+            check(&row.iter().map(|&x| x as i32).collect::<Vec<_>>(), length, 1, i32::cmp);
+            check(&row.iter().map(|&x| spread(x) as u32).collect::<Vec<_>>(), length, 1, u32::cmp);
+            check(&row.iter().map(|&x| x as u16).collect::<Vec<_>>(), length, 1, u16::cmp);
+            check(&row.iter().map(|&x| spread(x) as i16).collect::<Vec<_>>(), length, 1, i16::cmp);
+            check(&row.iter().map(|&x| x as i8).collect::<Vec<_>>(), length, 1, i8::cmp);
+            check(&row.iter().map(|&x| x as u8).collect::<Vec<_>>(), length, 1, u8::cmp);
+            // Every bit pattern: both zeros, infinities, subnormal numbers and NaN with signs and payloads.
+            let floats: Vec<f32> = row.iter().map(|&x| f32::from_bits(spread(x) as u32)).collect();
+            check(&floats, length, 1, |&x, &y| order(x.into(), y.into()));
+            let doubles: Vec<f64> = row.iter().map(|&x| f64::from_bits(spread(x))).collect();
+            check(&doubles, length, 1, |&x, &y| order(x, y));
+            let close: Vec<f64> = row.iter().map(|&x| f64::from_bits(x ^ 1 << 62)).collect();
+            check(&close, length, 1, |&x, &y| order(x, y));
+            let halves: Vec<f16> = row.iter().map(|&x| f16::from_bits(spread(x) as u16)).collect();
+            check(&halves, length, 1, |x, y| order(x.to_f64(), y.to_f64()));
+            let signed = [0.0, -0.0, f32::NAN, -f32::NAN, 1.0, -1.0];
+            let signed: Vec<f32> = row.iter().map(|&x| signed[(x % 6) as usize]).collect();
+            check(&signed, length, 1, |&x, &y| order(x.into(), y.into()));
+        }
+    }
+}
+
+#[test]
+fn every_number_of_16_bits_is_sorted() {
+    let mut random = Random(7);
+    let numbers: Vec<u16> = (0..3 << 16).map(|_| random.below(1 << 16) as u16).collect();
+    check(&numbers, 3 << 16, 2, u16::cmp);
+    check(&numbers.iter().map(|&x| x as i16).collect::<Vec<_>>(), 3 << 16, 2, i16::cmp);
+    let halves: Vec<f16> = numbers.iter().map(|&x| f16::from_bits(x)).collect();
+    check(&halves, 3 << 16, 2, |x, y| order(x.to_f64(), y.to_f64()));
+    let halves: Vec<bf16> = numbers.iter().map(|&x| bf16::from_bits(x)).collect();
+    check(&halves, 3 << 16, 2, |x, y| order(x.to_f64(), y.to_f64()));
+}
+
+#[test]
+fn processors_without_vectors_sort_alike() {
+    for length in [2, 1000, 16_385, 100_000, 300_000] {
+        for row in patterns(length) {
+            let mut sorted: Vec<i64> = row.iter().map(|&x| x as i64).collect();
+            let mut expected = sorted.clone();
+            expected.sort_unstable();
+            sort_without_vectors(&mut sorted, &pool(3));
+            assert!(sorted == expected, "{length} numbers");
+        }
     }
 }
