@@ -5,7 +5,9 @@ use super::parallel::Workers;
 use super::strided::{count, for_each, offset, widest, without};
 use super::tile::{Argument, BUFFER, Buffer, Output, Scratch};
 use hal::DType;
-use hal::operation::{Gather, Indexed, Input, Scatter};
+use hal::iteration::simplify;
+use hal::operation::{Gather, Indexed, Input, Scatter, Strides};
+use std::ops::Range;
 use std::ptr;
 
 /// The elements selected by indices.
@@ -50,8 +52,50 @@ impl<'a> Picker<'a> {
         }
     }
 
-    /// Calls `visit` for each element of a tile with its number and its address. The address is `None` if the
-    /// index is out of bounds.
+    /// Reads the indices of a tile as 64-bit integers, one row if all rows have the same ones. Returns their address,
+    /// and whether all are in bounds without a sign.
+    ///
+    /// # Safety
+    /// The indices must be readable, and fit the buffers.
+    #[inline(always)]
+    unsafe fn load(
+        &self,
+        tile: &Picked,
+        buffer: &mut Buffer,
+        staging: &mut Buffer,
+    ) -> (usize, bool) {
+        let (rows, columns) = tile.extent;
+        let extent = (if tile.indices.row == 0 { 1 } else { rows }, columns);
+        // SAFETY: passed on to the caller.
+        let ready =
+            unsafe { self.indices.load(tile.indices, extent, false, false, buffer, staging) };
+        let last = self.last();
+        let found = pointer(ready.address).cast::<i64>();
+        // The sign of an index, or of its distance from the last one. Without branches, for vectors.
+        let outside = (0..extent.0 * extent.1).fold(0, |outside, number| {
+            // SAFETY: as many indices.
+            let index = unsafe { *found.add(number) };
+            outside | index | last.wrapping_sub(index)
+        });
+        (ready.address, outside >= 0)
+    }
+
+    /// Returns the last valid index, or -1.
+    fn last(&self) -> i64 {
+        i64::try_from(self.length).unwrap_or(i64::MAX).wrapping_sub(1)
+    }
+
+    /// Returns the place of the index in bytes from the first element, or `None` if it is out of bounds.
+    #[inline(always)]
+    fn place(&self, index: i64) -> Option<usize> {
+        let length = i64::try_from(self.length).unwrap_or(i64::MAX);
+        let wrapped = if index < 0 { index.wrapping_add(length) } else { index };
+        let inside = (wrapped >= 0) & (wrapped < length) & !(self.unsigned & (index < 0));
+        inside.then_some(offset(0, wrapped as usize, self.axis_stride))
+    }
+
+    /// Calls `visit` for each element of a tile with its row, its column and its address. The address is `None` if
+    /// the index is out of bounds.
     ///
     /// # Safety
     /// The indices must be readable, and fit the buffers.
@@ -61,30 +105,33 @@ impl<'a> Picker<'a> {
         tile: &Picked,
         buffer: &mut Buffer,
         staging: &mut Buffer,
-        mut visit: impl FnMut(usize, Option<usize>),
+        mut visit: impl FnMut(usize, usize, Option<usize>),
     ) {
         let (rows, columns) = tile.extent;
         // SAFETY: passed on to the caller.
-        let ready =
-            unsafe { self.indices.load(tile.indices, tile.extent, false, false, buffer, staging) };
-        let indices = pointer(ready.address).cast::<i64>();
-        let length = i64::try_from(self.length).unwrap_or(i64::MAX);
+        let (indices, inside) = unsafe { self.load(tile, buffer, staging) };
         for row in 0..rows {
+            let first = if tile.indices.row == 0 { 0 } else { row * columns };
+            let indices = pointer(indices).cast::<i64>().wrapping_add(first);
             let base = offset(tile.base.address, row, tile.base.row);
+            // SAFETY: a row has this many indices.
+            let index = |column: usize| unsafe { *indices.add(column) };
+            if inside {
+                for column in 0..columns {
+                    let element = offset(base, column, tile.base.column);
+                    let address = offset(element, index(column) as usize, self.axis_stride);
+                    visit(row, column, Some(address));
+                }
+                continue;
+            }
             for column in 0..columns {
-                let number = row * columns + column;
-                // SAFETY: as many indices as elements.
-                let index = unsafe { *indices.add(number) };
-                let wrapped = if index < 0 { index.wrapping_add(length) } else { index };
-                let inside = (wrapped >= 0) & (wrapped < length) & !(self.unsigned & (index < 0));
                 let element = offset(base, column, tile.base.column);
-                let address = offset(element, wrapped as usize, self.axis_stride);
-                visit(number, inside.then_some(address));
+                visit(row, column, self.place(index(column)).map(|to| element.wrapping_add(to)));
             }
         }
     }
 
-    /// Copies the elements of a tile to a packed target. Out-of-bounds indices give zero.
+    /// Copies the elements of a tile to a target whose rows are contiguous. Out-of-bounds indices give zero.
     ///
     /// # Safety
     /// The elements at valid indices must be readable. The target must be writable and must not overlap them.
@@ -92,7 +139,7 @@ impl<'a> Picker<'a> {
     pub(super) unsafe fn gather(
         &self,
         tile: &Picked,
-        target: usize,
+        target: Place,
         buffer: &mut Buffer,
         staging: &mut Buffer,
     ) {
@@ -103,8 +150,11 @@ impl<'a> Picker<'a> {
                 2 => self.gather_typed::<u16>(tile, target, buffer, staging),
                 4 => self.gather_typed::<u32>(tile, target, buffer, staging),
                 8 => self.gather_typed::<u64>(tile, target, buffer, staging),
-                size => self.visit(tile, buffer, staging, |number, address| {
-                    let place = pointer(target).wrapping_add(number * size);
+                16 => self.gather_typed::<[u64; 2]>(tile, target, buffer, staging),
+                32 => self.gather_typed::<[u64; 4]>(tile, target, buffer, staging),
+                size => self.visit(tile, buffer, staging, |row, column, address| {
+                    let place = offset(target.address, row, target.row);
+                    let place = pointer(place).wrapping_add(column * size);
                     match address {
                         Some(address) => ptr::copy_nonoverlapping(pointer(address), place, size),
                         None => place.write_bytes(0, size),
@@ -119,19 +169,19 @@ impl<'a> Picker<'a> {
     unsafe fn gather_typed<T: Copy + Default>(
         &self,
         tile: &Picked,
-        target: usize,
+        target: Place,
         buffer: &mut Buffer,
         staging: &mut Buffer,
     ) {
-        let target = pointer(target).cast::<T>();
         // SAFETY: passed on to the caller.
         unsafe {
-            self.visit(tile, buffer, staging, |number, address| {
+            self.visit(tile, buffer, staging, |row, column, address| {
                 let value = match address {
                     Some(address) => pointer(address).cast::<T>().read_unaligned(),
                     None => T::default(),
                 };
-                target.wrapping_add(number).write_unaligned(value);
+                let target = pointer(offset(target.address, row, target.row)).cast::<T>();
+                target.wrapping_add(column).write_unaligned(value);
             });
         }
     }
@@ -148,48 +198,72 @@ pub(super) fn tile_columns(largest: usize) -> usize {
 /// See [`hal::operation`].
 pub(super) unsafe fn gather(operation: &Gather, workers: &Workers<'_>) {
     let Gather { shape, source, output } = operation;
-    let picker = Picker::new(source);
-    let output = Output::new(output, source.base.dtype);
-    // The last axis is cut into tiles, of any size if nothing is converted.
-    let columns = shape.len().checked_sub(1);
-    let length = columns.map_or(1, |axis| shape[axis]);
-    let strides = [picker.strides, picker.indices.strides, output.strides];
-    let addresses = [picker.address, picker.indices.address, output.address];
-    let stride_of = |operand: usize, axis| super::strided::stride(strides[operand], axis);
-    let contiguous = output.is_direct(output.stride(columns), length);
-    let largest = picker.size.max(output.size);
-    let width = if contiguous { tile_columns(1) } else { tile_columns(largest).max(1) };
-    let part = |axis: usize, range: std::ops::Range<usize>| {
-        let mut outer = without(shape, &[columns]);
-        let mut within = 0..length;
-        if columns == Some(axis) {
-            within = range.clone();
-        } else if !shape.is_empty() {
-            outer[axis] = range.len();
+    let mut picker = Picker::new(source);
+    let mut output = Output::new(output, source.base.dtype);
+    let mut shape = shape.clone();
+    let mut strides =
+        [output.strides, picker.strides, picker.indices.strides].map(Strides::from_slice);
+    if shape.len() > 1 {
+        let moved;
+        (shape, moved) = simplify(&shape, &mut strides);
+        let addresses = [&mut output.address, &mut picker.address, &mut picker.indices.address];
+        for (address, moved) in addresses.into_iter().zip(moved) {
+            *address = address.wrapping_add(moved as usize);
         }
-        let first = std::array::from_fn(|operand| {
-            let start = if columns == Some(axis) { 0 } else { range.start };
-            offset(addresses[operand], start, stride_of(operand, axis))
-        });
+        // A contiguous run that one index selects is one large element.
+        let steps = strides.each_ref().map(|strides| strides.last().copied());
+        let size = picker.size as isize;
+        if output.convert.is_none()
+            && steps == [Some(size), Some(size), Some(0)]
+            && let Some(length) = shape.pop()
+        {
+            strides.iter_mut().for_each(|strides| strides.truncate(shape.len()));
+            picker.size *= length;
+            (output.size, output.given) = (picker.size, picker.size);
+        }
+    }
+    let strides = strides.each_ref().map(|strides| &strides[..]);
+    let stride_of = |operand: usize, axis| super::strided::stride(strides[operand], axis);
+    // The last axis is cut into tiles, of any size if nothing is converted. The rows of a tile have the same indices.
+    let columns = shape.len().checked_sub(1);
+    let step = columns.map_or([0; 3], |axis| [0, 1, 2].map(|operand| stride_of(operand, axis)));
+    let contiguous = output.is_direct(step[0], columns.map_or(1, |axis| shape[axis]));
+    let rows = shape.len().checked_sub(2).filter(|&axis| contiguous && stride_of(2, axis) == 0);
+    let pitch = rows.map_or([0; 3], |axis| [0, 1, 2].map(|operand| stride_of(operand, axis)));
+    let width = if contiguous {
+        tile_columns(1)
+    } else {
+        tile_columns(picker.size.max(output.size)).max(1)
+    };
+    let part = |axis: usize, range: Range<usize>| {
+        let mut shape = shape.clone();
+        let mut first = [output.address, picker.address, picker.indices.address];
+        if let Some(length) = shape.get_mut(axis) {
+            *length = range.len();
+            first = [0, 1, 2]
+                .map(|operand| offset(first[operand], range.start, stride_of(operand, axis)));
+        }
+        let length = |axis: Option<usize>| axis.map_or(1, |axis| shape[axis]);
+        let (rows, length, outer) =
+            (length(rows), length(columns), without(&shape, &[rows, columns]));
         let mut scratch = Scratch::new();
         for_each(&outer, &strides, first, |start| {
-            let mut column = within.start;
-            while column < within.end {
-                let number = width.min(within.end - column);
-                let [base, indices, target] = std::array::from_fn(|operand| {
-                    let stride = columns.map_or(0, |axis| stride_of(operand, axis));
-                    let address = offset(start[operand], column, stride);
-                    Place { address, row: 0, column: stride }
+            for column in (0..length).step_by(width) {
+                let number = width.min(length - column);
+                let [target, base, indices] = [0, 1, 2].map(|operand| Place {
+                    address: offset(start[operand], column, step[operand]),
+                    row: pitch[operand],
+                    column: step[operand],
                 });
-                let tile = Picked { base, indices, extent: (1, number) };
+                let tile = Picked { base, indices, extent: (rows, number) };
                 let Scratch { arguments: [buffer, ..], value, staging } = &mut scratch;
                 // SAFETY: a tile of the operation, which fits the buffers unless it is written directly to
                 // the output.
                 unsafe {
                     if contiguous {
-                        picker.gather(&tile, target.address, buffer, staging);
+                        picker.gather(&tile, target, buffer, staging);
                     } else if picker.size > BUFFER {
-                        picker.visit(&tile, buffer, staging, |_, address| match address {
+                        picker.visit(&tile, buffer, staging, |_, _, address| match address {
                             Some(address) => ptr::copy_nonoverlapping(
                                 pointer(address),
                                 pointer(target.address),
@@ -198,20 +272,18 @@ pub(super) unsafe fn gather(operation: &Gather, workers: &Workers<'_>) {
                             None => pointer(target.address).write_bytes(0, picker.size),
                         });
                     } else {
-                        let packed = value.address();
+                        let packed = Place::packed(value.address(), number, picker.size);
                         picker.gather(&tile, packed, buffer, staging);
-                        output.store(packed, target, tile.extent, staging);
+                        output.store(packed.address, target, tile.extent, staging);
                     }
                 }
-                column += number;
             }
         });
     };
-    let axis = widest(shape);
-    let work = count(shape).saturating_mul(4);
+    let axis = widest(&shape);
+    let work = count(&shape).saturating_mul(4 + picker.size / 16);
     workers.split(shape.get(axis).copied().unwrap_or(1), 1, work, &|range| part(axis, range));
 }
-
 /// Executes a scatter on one thread, because several threads could store to the same element concurrently.
 ///
 /// # Safety
@@ -260,9 +332,9 @@ pub(super) unsafe fn scatter(operation: &Scatter) {
             unsafe {
                 let ready = source.load(from, tile.extent, true, true, elements, staging);
                 let step = if ready.repeated { 0 } else { size };
-                picker.visit(&tile, buffer, staging, |number, address| {
+                picker.visit(&tile, buffer, staging, |_, column, address| {
                     let Some(address) = address else { return };
-                    let from = Place::packed(ready.address + number * step, 1, size);
+                    let from = Place::packed(ready.address + column * step, 1, size);
                     copy_tile(size, from, Place::packed(address, 1, size), 1, 1);
                 });
             }

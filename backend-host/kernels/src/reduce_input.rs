@@ -305,7 +305,10 @@ impl<'a> ReduceInput<'a> {
                 let tile = Picked { base: first_place, indices: second_place, extent };
                 let mut target = two.address();
                 // SAFETY: passed on to the caller.
-                unsafe { picker.gather(&tile, target, one, staging) };
+                unsafe {
+                    let target = Place::packed(target, extent.1, picker.size);
+                    picker.gather(&tile, target, one, staging);
+                }
                 if let Some(convert) = *convert {
                     let source = std::mem::replace(&mut target, value.address());
                     // SAFETY: packed elements, which fit the buffer.

@@ -92,6 +92,42 @@ fn gathers_and_scatters_along_an_axis() {
     }
 }
 
+/// Runs of elements that one index selects, and rows that share their indices, in and out of bounds.
+#[test]
+fn gathers_along_each_axis_of_three() {
+    let inside = Array::of(&[0i64, 6, 2, 5, 5].map(Scalar::new));
+    let mut all = vec![(5, inside)];
+    all.extend([DType::Int64, DType::Int8, DType::UInt64].map(|dtype| (10, indices(dtype))));
+    for dtype in types() {
+        for (axis, extents) in
+            [[7, 3, 4], [3, 7, 4], [3, 4, 7], [7, 1, 1], [1, 7, 1]].iter().enumerate()
+        {
+            let axis = if axis < 3 { axis } else { axis - 3 };
+            for (length, picked) in &mut all {
+                for orders in [
+                    [Order::Rows, Order::Rows],
+                    [Order::Columns, Order::Rows],
+                    [Order::Rows, Order::Columns],
+                    [Order::Backwards, Order::Backwards],
+                ] {
+                    let mut source = Array::random(dtype, extents, orders[0], 5);
+                    let mut base = source.operand();
+                    let axis_stride = std::mem::take(&mut base.strides[axis]);
+                    let mut indices = picked.operand();
+                    let step = indices.strides[0];
+                    indices.strides = [0; 3][..].into();
+                    indices.strides[axis] = step;
+                    let mut shape = Shape::from_slice(extents);
+                    shape[axis] = *length;
+                    let mut output = Array::zeros(dtype, &shape, orders[1]);
+                    let source = Indexed { base, indices, axis_length: 7, axis_stride };
+                    check(&Description::Gather(Gather { shape, source, output: output.operand() }));
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn scatters_skip_what_is_outside() {
     for dtype in types() {
