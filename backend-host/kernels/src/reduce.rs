@@ -7,6 +7,9 @@
 mod about;
 mod epilogue;
 mod fold;
+mod position;
+
+pub(super) use about::first_flag;
 
 use super::blocks::Routine;
 use super::cast;

@@ -6,6 +6,7 @@ use super::copy::{Place, pointer};
 use super::indexed::{Picked, Picker};
 use super::kernel;
 use super::pairwise::Cell;
+use super::reduce::first_flag;
 use super::strided::stride;
 use super::tile::{Argument, BUFFER, Ready, Scratch};
 use super::unsupported;
@@ -206,9 +207,7 @@ impl<'a> ReduceInput<'a> {
             matches.find([x, y], flags, others, columns);
             from_raw_parts(flags, columns)
         };
-        // Most rows do not have a match, which is detected several bytes at a time.
-        let place =
-            if flags.contains(&1) { flags.iter().position(|flag| *flag == 1) } else { None };
+        let place = first_flag(flags);
         let number = place.map_or(matches.none, |column| {
             position.address as i64 + column as i64 * position.column as i64
         });

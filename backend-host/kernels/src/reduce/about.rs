@@ -2,7 +2,7 @@
 //! read the elements twice, first to compute that value. This is cheaper here than the additional state that
 //! a single pass would need.
 
-use super::pass;
+use super::{pass, position};
 use crate::pairwise::Cell;
 use crate::parallel::Workers;
 use crate::strided::stride;
@@ -93,6 +93,10 @@ pub(super) unsafe fn positions(
     elements: &Operand,
     workers: &Workers<'_>,
 ) -> Result<()> {
+    // SAFETY: passed on to the caller.
+    if unsafe { position::along_axis(operation, elements, workers) } {
+        return Ok(());
+    }
     let Reduce { reduction, compute, shape, output, .. } = operation;
     let extreme = (*reduction, *compute, Epilogue::Identity);
     // SAFETY: passed on to the caller.
@@ -103,4 +107,17 @@ pub(super) unsafe fn positions(
     let first = Reduce { reduction: Reduction::Minimum, compute: index, ..operation.clone() };
     // SAFETY: passed on to the caller.
     unsafe { pass(&first, Some(&extremes.operand), workers) }
+}
+
+/// Returns the index of the first byte that is not zero.
+pub(crate) fn first_flag(flags: &[u8]) -> Option<usize> {
+    let (words, rest) = flags.as_chunks::<8>();
+    // Most words have none, which is detected eight bytes at a time.
+    for (number, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        if word != 0 {
+            return Some(8 * number + word.trailing_zeros() as usize / 8);
+        }
+    }
+    rest.iter().position(|&flag| flag != 0).map(|place| flags.len() - rest.len() + place)
 }

@@ -183,6 +183,54 @@ fn positions_of_extreme_elements() {
     check(&[(1 << 18) + 5], 0, Order::Backwards, DType::Int16);
 }
 
+/// Extremes that occur several times, on both sides of the bounds of blocks, and NaN.
+#[test]
+fn positions_are_those_of_the_first_extreme() {
+    let pool = pool(3);
+    let mut numbers = vec![0f64; 300_001];
+    let mut expect = |values: &[(usize, f64)], length: usize, first: [i64; 2]| {
+        values.iter().for_each(|&(place, value)| numbers[place] = value);
+        for (reduction, first) in [(Reduction::Minimum, first[0]), (Reduction::Maximum, first[1])] {
+            for dtype in [DType::Float64, DType::Float32, DType::BFloat16, DType::Complex128] {
+                let row: Vec<Scalar> = numbers[..length]
+                    .iter()
+                    .map(|&value| Scalar::new(value).cast(dtype).expect("cast"))
+                    .collect();
+                let mut input = Array::of(&row);
+                let (_output, operand) = reduced(DType::Int64, &[length], 1);
+                let address = operand.address;
+                let input = Mapped::Position(input.operand());
+                let operation = reduce(reduction, dtype, &[length], input, operand);
+                for threaded in [false, true] {
+                    if threaded {
+                        super::run_with(&operation, &pool)
+                    } else {
+                        run(&operation)
+                    }
+                    let found = read(address, DType::Int64);
+                    assert_eq!(
+                        found,
+                        Scalar::new(first),
+                        "{values:?} of {length}: {reduction:?} of {dtype}"
+                    );
+                }
+            }
+        }
+        values.iter().for_each(|&(place, _)| numbers[place] = 0.0);
+    };
+    for length in [2, 255, 256, 257, 1023, 1024, 1025, 5000, 300_001] {
+        expect(&[], length, [0, 0]);
+        expect(&[(0, -0.0)], length, [0, 0]);
+        let last = length - 1;
+        expect(&[(last, -1.0)], length, [last as i64, 0]);
+        expect(&[(last, f64::NAN)], length, [last as i64; 2]);
+        expect(&[(last / 2, 1.0), (last, 1.0)], length, [i64::from(last < 2), last as i64 / 2]);
+        expect(&[(0, 5.0), (last, -f64::NAN)], length, [last as i64; 2]);
+        let middle = last as i64 / 2;
+        expect(&[(last / 2, f64::NAN), (last, f64::NAN)], length, [middle; 2]);
+    }
+}
+
 #[test]
 fn nothing_reduces_to_the_identity() {
     for (reduction, identity) in

@@ -146,7 +146,9 @@ fn patterns(length: usize) -> Vec<Vec<u64>> {
 
 #[test]
 fn rows_of_every_length_and_pattern_are_sorted() {
-    for length in (1..140).chain([255, 256, 257, 300, 511, 513, 1000, 4099, 20_000]) {
+    let lengths =
+        [1, 2, 3, 7, 8, 9, 15, 17, 31, 33, 47, 63, 64, 65, 100, 127, 129, 200, 257, 1000, 4099];
+    for length in lengths {
         for row in patterns(length) {
             let spread = |x: u64| x.wrapping_mul(0x9e37_79b9_7f4a_7c15);
             check(&row, length, 1, u64::cmp);
