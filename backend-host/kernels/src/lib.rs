@@ -2,7 +2,7 @@
 //!
 //! An operation runs as loops over contiguous elements (`multiversion`), with one loop for each function and
 //! element type. Operands that are not contiguous, or have another type, pass through small buffers (`tile`).
-//! No operation allocates memory of an operand's size, and no result depends on the number of threads.
+//! Only sorts allocate memory of an operand's size, and no result depends on the number of threads.
 
 mod binary;
 mod blocks;

@@ -224,7 +224,7 @@ fn positions_are_those_of_the_first_extreme() {
         let last = length - 1;
         expect(&[(last, -1.0)], length, [last as i64, 0]);
         expect(&[(last, f64::NAN)], length, [last as i64; 2]);
-        expect(&[(last / 2, 1.0), (last, 1.0)], length, [i64::from(last < 2), last as i64 / 2]);
+        expect(&[(last / 2, 1.0), (last, 1.0)], length, [0, last as i64 / 2]);
         expect(&[(0, 5.0), (last, -f64::NAN)], length, [last as i64; 2]);
         let middle = last as i64 / 2;
         expect(&[(last / 2, f64::NAN), (last, f64::NAN)], length, [middle; 2]);
