@@ -247,7 +247,7 @@ unsafe fn merge_columns<V: Vector, const R: usize, const P: usize, const K: usiz
     rows: &mut [V; R],
 ) {
     for row in K % P..R.saturating_sub(K) {
-        if (row - K % P) / K % 2 == 0 && row / (2 * P) == (row + K) / (2 * P) {
+        if ((row - K % P) / K).is_multiple_of(2) && row / (2 * P) == (row + K) / (2 * P) {
             // SAFETY: passed on to the caller.
             (rows[row], rows[row + K]) = unsafe { rows[row].ordered(rows[row + K]) };
         }
