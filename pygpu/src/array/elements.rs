@@ -1,14 +1,15 @@
 //! Elements as Python numbers, and rounding.
 
+use super::host_copies::fetch_number;
 use super::{GPUArray, run_on, wrap_like};
 use crate::errors::OrRaise;
 use crate::integer::{argument, integer};
 use gpuarray::function::{BinaryFunction, UnaryFunction};
 use gpuarray::layout::shape_text;
-use gpuarray::{Array, DType, IndexItem, Number};
+use gpuarray::{Array, Complex, DType, IndexItem, Kind, Number};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyComplex, PyTuple};
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyTuple};
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
@@ -28,7 +29,7 @@ fn element(array: &Array, index: &Bound<'_, PyTuple>) -> PyResult<Array> {
     };
     let size = array.size();
     let mut rest = match items[..] {
-        [] if size == 1 => 0,
+        [] if size == 1 => return Ok(array.clone()),
         [] => {
             return Err(PyValueError::new_err(format!(
                 "item() needs an array of one element; this one has {size}"
@@ -65,6 +66,31 @@ fn element(array: &Array, index: &Bound<'_, PyTuple>) -> PyResult<Array> {
         .collect();
     places.reverse();
     array.index(&places).or_raise()
+}
+
+/// Returns the number of an array with one element, or `None` for other elements than numpy's own numbers.
+fn number<'py>(py: Python<'py>, array: &Array) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let dtype = array.dtype();
+    let wide = match dtype.kind() {
+        _ if dtype.extension().is_some() => return Ok(None),
+        Kind::Opaque => return Ok(None),
+        Kind::Bool | Kind::Unsigned => DType::UInt64,
+        Kind::Signed => DType::Int64,
+        Kind::Float => DType::Float64,
+        Kind::Complex => DType::Complex128,
+    };
+    let number = fetch_number(py, array)?.cast(wide).or_raise()?;
+    Ok(if let Some(number) = number.get::<f64>() {
+        Some(PyFloat::new(py, number).into_any())
+    } else if let Some(number) = number.get::<Complex<f64>>() {
+        Some(PyComplex::from_doubles(py, number.re, number.im).into_any())
+    } else if let Some(number) = number.get::<i64>() {
+        Some(number.into_pyobject(py)?.into_any())
+    } else if dtype == DType::Bool {
+        Some(PyBool::new(py, number.get::<u64>() != Some(0)).to_owned().into_any())
+    } else {
+        number.get::<u64>().map(|number| number.into_pyobject(py)).transpose()?.map(Bound::into_any)
+    })
 }
 
 /// Rounds real elements in place to a number of decimals, by numpy's steps: scaled by a power of
@@ -144,6 +170,9 @@ impl GPUArray {
     #[pyo3(signature = (*args))]
     fn item<'py>(slf: &Bound<'py, Self>, args: &Bound<'py, PyTuple>) -> Object<'py> {
         let one = element(slf.get().array()?, args)?;
+        if let Some(number) = number(slf.py(), &one)? {
+            return Ok(number);
+        }
         let one = super::wrap_view(slf, one, None)?.cast_into::<GPUArray>()?;
         one.get().get(slf.py(), None, false, false, None, None)?.call_method0("item")
     }
@@ -226,7 +255,12 @@ impl GPUArray {
     }
 
     fn __float__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
-        only_element(slf)?.call_method0("__float__")
+        let number = only_element(slf)?;
+        if number.is_exact_instance_of::<PyFloat>() {
+            Ok(number)
+        } else {
+            number.call_method0("__float__")
+        }
     }
 
     fn __complex__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {

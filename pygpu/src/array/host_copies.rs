@@ -5,8 +5,8 @@ use crate::errors::OrRaise;
 use crate::numpy_array::{self, HostArray};
 use crate::profile::at_line;
 use crate::synchronize;
-use gpuarray::Array;
 use gpuarray::memory::Access;
+use gpuarray::{Array, Complex, Scalar};
 use numpy::PyUntypedArrayMethods;
 use pyo3::prelude::*;
 
@@ -20,12 +20,12 @@ struct HostBytes(*mut u8);
 // Python's lock to read and write an array's bytes.
 unsafe impl Send for HostBytes {}
 
-/// Copies between a contiguous array and a host array in the same order. A short copy that does not wait
+/// Copies between a contiguous array and host memory in the same order. A short copy that does not wait
 /// keeps Python's lock; any other releases it. A signal can interrupt the wait for earlier work.
 fn copy(
     py: Python<'_>,
     array: &Array,
-    host: &HostArray<'_>,
+    address: impl FnOnce() -> PyResult<*mut u8>,
     (access, wait): (Access, bool),
     copy: impl FnOnce(*mut u8) -> gpuarray::Result<()> + Send,
 ) -> PyResult<()> {
@@ -38,8 +38,7 @@ fn copy(
         synchronize::wait_before_copy(py, stream, &[(memory, access)])?;
     }
     // After the last code of the program, which may be a signal handler.
-    let writes_host = matches!(access, Access::Read);
-    let bytes = HostBytes(numpy_array::data_as(host, layout, array.dtype().size(), writes_host)?);
+    let bytes = HostBytes(address()?);
     let copy = move || {
         let HostBytes(pointer) = { bytes };
         copy(pointer)
@@ -50,7 +49,8 @@ fn copy(
 fn upload(py: Python<'_>, array: &Array, from: &HostArray<'_>, wait: bool) -> PyResult<()> {
     let kept = kept([from.as_any()], wait);
     let owner = kept.as_ref();
-    copy(py, array, from, (Access::Write, wait), move |pointer| {
+    let address = || numpy_array::data_as(from, array.layout(), array.dtype().size(), false);
+    copy(py, array, address, (Access::Write, wait), move |pointer| {
         // SAFETY: the host array has the same number of bytes in the same order, and is kept until the call
         // returns; without `wait`, the backend copies pageable memory before it returns.
         unsafe { array.upload_from(pointer, wait, owner) }
@@ -60,10 +60,22 @@ fn upload(py: Python<'_>, array: &Array, from: &HostArray<'_>, wait: bool) -> Py
 fn download(py: Python<'_>, array: &Array, to: &HostArray<'_>, wait: bool) -> PyResult<()> {
     let kept = kept([to.as_any()], wait);
     let owner = kept.as_ref();
-    copy(py, array, to, (Access::Read, wait), move |pointer| {
+    let address = || numpy_array::data_as(to, array.layout(), array.dtype().size(), true);
+    copy(py, array, address, (Access::Read, wait), move |pointer| {
         // SAFETY: as for `upload`.
         unsafe { array.download_to(pointer, wait, owner) }
     })
+}
+
+/// Returns the element of an array with one element that is a number, and waits for it.
+pub(super) fn fetch_number(py: Python<'_>, array: &Array) -> PyResult<Scalar> {
+    let mut bytes = [0u8; size_of::<Complex<f64>>()];
+    let address = || Ok(bytes.as_mut_ptr());
+    copy(py, array, address, (Access::Read, true), |pointer| {
+        // SAFETY: as many bytes as the largest number has, which the call has written when it returns.
+        unsafe { array.download(pointer, true) }
+    })?;
+    Scalar::from_bytes(array.dtype(), &bytes[..array.dtype().size()]).or_raise()
 }
 
 /// Sets the elements from a host array with the same shape and dtype.
