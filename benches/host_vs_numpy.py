@@ -75,6 +75,8 @@ def functions(elements: int) -> tuple[dict[str, Callable], dict[str, Callable]]:
     rng = np.random.default_rng(0)
     x, y = (rng.standard_normal(elements).astype("f4") for _ in range(2))
     a, b, out = gpuarray.to_gpu(x), gpuarray.to_gpu(y), gpuarray.empty(elements, np.float32)
+    places = rng.integers(0, elements // 4, elements // 4)
+    indices = gpuarray.to_gpu(places)
     products = ReductionKernel(
         np.float32, "0", "a + b", "x[i] * y[i]", "const float *x, const float *y"
     )
@@ -84,7 +86,13 @@ def functions(elements: int) -> tuple[dict[str, Callable], dict[str, Callable]]:
         "large ReductionKernel a * b, +": (lambda: (x * y).sum(), lambda: products(a, b)),
         "large InclusiveScanKernel +": (lambda: np.cumsum(x), lambda: scan(a, out)),
         "large argmax(a)": (lambda: np.argmax(x), lambda: gpuarray.argmax(a)),
+        "large sort(a)": (lambda: np.sort(x), lambda: gpuarray.sort(a)),
         "large argsort(a)": (lambda: np.argsort(x), lambda: gpuarray.argsort(a)),
+        "large rows.take(i, 0)": (
+            lambda: x.reshape(-1, 4).take(places, 0),
+            lambda: a.reshape(-1, 4).take(indices, 0),
+        ),
+        "small float(a[5])": (lambda: float(x[5]), lambda: float(a[5])),
         "large normal numbers": (
             lambda: rng.standard_normal(elements, np.float32),
             lambda: generator.fill_normal(out),

@@ -101,6 +101,15 @@ REDUCTIONS: list[Operation] = [
     ("any of zeros", ALL, lambda m, d: m.any(d.zeros)),
     ("all", ALL, lambda m, d: m.all(d.y)),
     ("dot", ALL, lambda m, d: m.dot(d.x, d.y)),
+    ("argmax", ALL, lambda m, d: m.argmax(d.x)),
+    ("argmin", NUMBERS, lambda m, d: m.argmin(d.x)),
+    ("argmax rows", NUMBERS, lambda m, d: m.argmax(d.matrix, 1)),
+]
+SORTS: list[Operation] = [
+    ("sort", NUMBERS, lambda m, d: m.sort(d.x)),
+    ("sort rows", NUMBERS, lambda m, d: m.sort(d.matrix)),
+    ("argsort", NUMBERS, lambda m, d: m.argsort(d.x)),
+    ("partition", NUMBERS, lambda m, d: m.partition(d.x, len(d.x) // 2)),
 ]
 MOVES: list[Operation] = [
     ("copy", ALL, lambda m, d: d.x.copy()),
@@ -114,10 +123,15 @@ MOVES: list[Operation] = [
     ("m + m.T", ALL, lambda m, d: d.matrix + d.matrix.T),
     ("m + row", ALL, lambda m, d: d.matrix + d.matrix[0]),
     ("take", ALL, lambda m, d: m.take(d.x, d.index)),
+    ("rows[index]", ALL, lambda m, d: d.matrix[d.places]),
+    ("take rows", ALL, lambda m, d: d.matrix.take(d.places, 0)),
+    ("take short rows", ALL, lambda m, d: d.short.take(d.short_places, 0)),
+    ("take columns", ALL, lambda m, d: d.matrix.take(d.places, 1)),
     ("put", ALL, lambda m, d: m.put(d.z, d.index, d.y)),
     ("concatenate", ALL, lambda m, d: m.concatenate((d.x, d.y))),
     ("stack", ALL, lambda m, d: m.stack((d.x, d.y))),
     ("x[10:-10]", "f", lambda m, d: d.x[10:-10]),
+    ("float(x[5])", "f d q", lambda m, d: float(d.x[5])),
     ("arange", "i q f d", lambda m, d: m.arange(0, len(d.x), 1, dtype=d.x.dtype)),
 ]
 CASTS: list[Operation] = [
@@ -125,7 +139,7 @@ CASTS: list[Operation] = [
      lambda m, d, to=to: d.x.astype(to))
     for to in ALL.split()
 ]  # fmt: skip
-OPERATIONS = ELEMENTWISE + FUNCTIONS + REDUCTIONS + MOVES + CASTS
+OPERATIONS = ELEMENTWISE + FUNCTIONS + REDUCTIONS + SORTS + MOVES + CASTS
 
 
 @dataclass
@@ -170,6 +184,9 @@ def data(dtype: str, size: int) -> dict[str, np.ndarray]:
         "exponent": rng.integers(-20, 20, size).astype("i"),
         "index": rng.permutation(size).astype("i"),
         "matrix": x[: side * side].reshape(side, side),
+        "places": rng.integers(0, side, side).astype("q"),
+        "short": x[: size // 4 * 4].reshape(-1, 4),
+        "short_places": rng.integers(0, size // 4, size // 4).astype("q"),
     }
 
 
@@ -236,6 +253,11 @@ NAMES = [
     "any",
     "all",
     "dot",
+    "argmax",
+    "argmin",
+    "sort",
+    "argsort",
+    "partition",
     "zeros",
     "take",
     "concatenate",
@@ -260,11 +282,11 @@ def measure(theirs: Callable[[], Any], ours: Callable[[], Any]) -> tuple[float, 
     return min(pair[0] for pair in pairs), min(pair[1] for pair in pairs)
 
 
-def rows(sizes: list[int], only: str, dtypes: str) -> Iterator[Row]:
+def rows(sizes: list[int], only: list[str], dtypes: str) -> Iterator[Row]:
     from pygpu import gpuarray
 
     theirs, ours = numpy_library(), pygpu_library()
-    chosen = [entry for entry in OPERATIONS if only in entry[0]]
+    chosen = [entry for entry in OPERATIONS if any(text in entry[0] for text in only)]
     for size in sizes:
         for dtype in ALL.split():
             if dtypes and dtype not in dtypes:
@@ -311,7 +333,9 @@ def report(table: list[Row], worst: int | None = None) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--json", type=Path, help="write the rows to this file")
-    parser.add_argument("--only", default="", help="operations whose name contains this text")
+    parser.add_argument(
+        "--only", nargs="+", default=[""], help="operations whose name contains one of these texts"
+    )
     parser.add_argument("--dtypes", default="", help="numpy's characters of dtypes, as in 'bBf'")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of elements")
     parser.add_argument("--worst", type=int, help="print no more than so many rows")
