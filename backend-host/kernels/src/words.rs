@@ -102,6 +102,11 @@ floats!([i32, u32, to_bits, from_bits] Float32, f32);
 floats!([i64, u64, to_bits, from_bits] Float64, f64);
 for_each!(narrow => floats [i32, u32, bits, of_bits]);
 
+/// The number of elements from which they may be counted.
+const FEWEST: usize = 256;
+/// The most values that are counted.
+const MOST_VALUES: u64 = 1 << 16;
+
 /// Memory that rows use in turn.
 #[derive(Debug, Default)]
 pub(super) struct Space<W> {
@@ -143,15 +148,12 @@ pub(super) unsafe fn sort<T: Ordered>(
 ) -> Result<()> {
     // SAFETY: passed on to the caller; the slice is not used after the first write.
     let elements = unsafe { std::slice::from_raw_parts(from, length) };
-    let values = 1 << (8 * size_of::<T>().min(2));
     let kept;
-    if size_of::<T>() <= 2 && length >= values {
+    if let Some((least, values)) = few_values(elements) {
         kept = ambiguous(elements)?;
         let mut counts = vec![0; values];
-        let least = elements.iter().map(|element| element.word()).min().unwrap_or_default();
-        // NaN is further from the least number than there are values.
-        let place = |element: &T| element.word().distance(least).min(values as u64 - 1);
-        elements.iter().for_each(|element| counts[place(element) as usize] += 1);
+        let place = |element: &T| element.word().distance(least) as usize;
+        elements.iter().for_each(|element| counts[place(element)] += 1);
         let mut to = to;
         for (word, count) in (least.wide()..).zip(counts) {
             // SAFETY: as many elements in total as the row has.
@@ -175,6 +177,37 @@ pub(super) unsafe fn sort<T: Ordered>(
         restore(unsafe { std::slice::from_raw_parts_mut(to, length) }, &kept);
     }
     Ok(())
+}
+
+/// Returns the least word and the number of words up to the greatest one, if there are so few that counting is faster
+/// than sorting.
+fn few_values<T: Ordered>(row: &[T]) -> Option<(T::Word, usize)> {
+    let most = MOST_VALUES.min(row.len() as u64);
+    let few = |row| {
+        let mut ends = (T::Word::MAX, T::Word::MAX);
+        // SAFETY: there are elements, and the selected function is for this processor.
+        unsafe { least_and_greatest::<T>()(row, &mut ends) };
+        let values = ends.1.distance(ends.0).saturating_add(1);
+        (values <= most).then_some((ends.0, values as usize))
+    };
+    // Most rows are refused for their first elements.
+    row.get(..FEWEST).and_then(few).and_then(|_| few(row))
+}
+
+select_variant! {
+    /// Returns the loop that finds the least and the greatest word.
+    least_and_greatest<T: Ordered>, least_and_greatest_loop, unsafe fn(&[T], &mut (T::Word, T::Word)),
+    (row: &[T], ends: &mut (T::Word, T::Word))
+}
+
+/// # Safety
+/// None; the type is that of functions for one processor. There is at least one element.
+#[inline(always)]
+unsafe fn least_and_greatest_loop<T: Ordered>(row: &[T], ends: &mut (T::Word, T::Word)) {
+    let first = row[0].word();
+    *ends = row.iter().fold((first, first), |(least, greatest), element| {
+        (least.min(element.word()), greatest.max(element.word()))
+    });
 }
 
 select_variant! {
@@ -246,6 +279,19 @@ pub(super) fn indices<T: Ordered>(
     workers: &Workers<'_>,
     mut write: impl FnMut(usize, i64),
 ) -> Result<()> {
+    if let Some((least, values)) = few_values(row) {
+        let place = |element: &T| element.word().distance(least) as usize;
+        // The number of lesser elements, for each value.
+        let mut places = vec![0; values + 1];
+        row.iter().for_each(|element| places[place(element) + 1] += 1);
+        (1..values).for_each(|value| places[value] += places[value - 1]);
+        for (element, index) in row.iter().zip(0..) {
+            let next = &mut places[place(element)];
+            write(*next, index);
+            *next += 1;
+        }
+        return Ok(());
+    }
     let (joined, other) = two_rows(&mut space.joined, row.len())?;
     let bits = usize::BITS - row.len().saturating_sub(1).leading_zeros();
     joined.iter_mut().zip(0..).for_each(|(joined, index)| *joined = index);
