@@ -379,6 +379,26 @@ def test_items_and_lists_are_numpys(dtype):
     assert gpuarray.to_gpu(a[0, 0].reshape(())).tolist() == a[0, 0].tolist()
 
 
+@pytest.mark.parametrize("dtype", list("?bBhHiIqQefdFD"))
+def test_numbers_at_the_ends_of_their_types_are_numpys(dtype):
+    kind = np.dtype(dtype).kind
+    if kind in "iu":
+        values = [np.iinfo(dtype).min, np.iinfo(dtype).max, 3]
+    else:
+        values = [0.1, -0.0, np.inf, np.nan] + [1.5 - 0.3j] * (kind == "c")
+    a = np.array([values], dtype)
+    a_gpu = gpuarray.to_gpu(a)
+    for place in range(a.size):
+        one, expected = a_gpu[0, place], a.item(place)
+        for got in (a_gpu.item(place), one.item(), one.tolist()):
+            assert type(got) is type(expected)
+            assert repr(got) == repr(expected)
+        assert repr(complex(one)) == repr(complex(expected))
+        if kind != "c":
+            assert type(float(one)) is float
+            assert repr(float(one)) == repr(float(expected))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_an_integer_without_axes_is_an_index(dtype):
     a = np.array(2, dtype)
