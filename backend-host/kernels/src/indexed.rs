@@ -10,6 +10,9 @@ use hal::operation::{Gather, Indexed, Input, Scatter, Strides};
 use std::ops::Range;
 use std::ptr;
 
+/// The most rows of a tile, which have the same indices.
+const ROWS: usize = 64;
+
 /// The elements selected by indices.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Picker<'a> {
@@ -248,14 +251,22 @@ pub(super) unsafe fn gather(operation: &Gather, workers: &Workers<'_>) {
             (length(rows), length(columns), without(&shape, &[rows, columns]));
         let mut scratch = Scratch::new();
         for_each(&outer, &strides, first, |start| {
-            for column in (0..length).step_by(width) {
+            // Tiles beside each other follow each other, because they share cache lines of the source.
+            let tiles = (0..rows)
+                .step_by(ROWS)
+                .flat_map(|row| (0..length).step_by(width).map(move |column| (row, column)));
+            for (row, column) in tiles {
                 let number = width.min(length - column);
                 let [target, base, indices] = [0, 1, 2].map(|operand| Place {
-                    address: offset(start[operand], column, step[operand]),
+                    address: offset(
+                        offset(start[operand], row, pitch[operand]),
+                        column,
+                        step[operand],
+                    ),
                     row: pitch[operand],
                     column: step[operand],
                 });
-                let tile = Picked { base, indices, extent: (rows, number) };
+                let tile = Picked { base, indices, extent: (ROWS.min(rows - row), number) };
                 let Scratch { arguments: [buffer, ..], value, staging } = &mut scratch;
                 // SAFETY: a tile of the operation, which fits the buffers unless it is written directly to
                 // the output.
