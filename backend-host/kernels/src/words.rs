@@ -184,11 +184,11 @@ pub(super) unsafe fn sort<T: Ordered>(
 fn few_values<T: Ordered>(row: &[T]) -> Option<(T::Word, usize)> {
     let most = MOST_VALUES.min(row.len() as u64);
     let few = |row| {
-        let mut ends = (T::Word::MAX, T::Word::MAX);
+        let mut ends = [T::Word::MAX; 2];
         // SAFETY: there are elements, and the selected function is for this processor.
         unsafe { least_and_greatest::<T>()(row, &mut ends) };
-        let values = ends.1.distance(ends.0).saturating_add(1);
-        (values <= most).then_some((ends.0, values as usize))
+        let values = ends[1].distance(ends[0]).saturating_add(1);
+        (values <= most).then_some((ends[0], values as usize))
     };
     // Most rows are refused for their first elements.
     row.get(..FEWEST).and_then(few).and_then(|_| few(row))
@@ -196,17 +196,17 @@ fn few_values<T: Ordered>(row: &[T]) -> Option<(T::Word, usize)> {
 
 select_variant! {
     /// Returns the loop that finds the least and the greatest word.
-    least_and_greatest<T: Ordered>, least_and_greatest_loop, unsafe fn(&[T], &mut (T::Word, T::Word)),
-    (row: &[T], ends: &mut (T::Word, T::Word))
+    least_and_greatest<T: Ordered>, least_and_greatest_loop, unsafe fn(&[T], &mut [T::Word; 2]),
+    (row: &[T], ends: &mut [T::Word; 2])
 }
 
 /// # Safety
 /// None; the type is that of functions for one processor. There is at least one element.
 #[inline(always)]
-unsafe fn least_and_greatest_loop<T: Ordered>(row: &[T], ends: &mut (T::Word, T::Word)) {
+unsafe fn least_and_greatest_loop<T: Ordered>(row: &[T], ends: &mut [T::Word; 2]) {
     let first = row[0].word();
-    *ends = row.iter().fold((first, first), |(least, greatest), element| {
-        (least.min(element.word()), greatest.max(element.word()))
+    *ends = row.iter().fold([first; 2], |[least, greatest], element| {
+        [least.min(element.word()), greatest.max(element.word())]
     });
 }
 
