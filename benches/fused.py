@@ -85,7 +85,11 @@ def forms(function: Callable[..., Any], c: str, text: str, n: int) -> dict[str, 
             import cupy
 
             a, b = (cupy.asarray(one) for one in host)
-            cupy_fused = cupy.fuse()(lambda x, y: function(x, y, cupy))
+
+            def in_cupy(x: Any, y: Any) -> Any:
+                return function(x, y, cupy)
+
+            cupy_fused = cupy.fuse()(in_cupy)
             found["cupy.fuse"] = lambda: cupy_fused(a, b)
         except ImportError:
             pass
