@@ -127,7 +127,7 @@ def measure(found: dict[str, Callable[[], Any]], n: int, seconds: float) -> dict
     """Returns the best time of each form in seconds."""
     best = dict.fromkeys(found, float("inf"))
     end = time.perf_counter() + seconds
-    repeats = max(1, min(200, 2_000_000 // n))
+    repeats = max(5, min(200, 2_000_000 // n))
     for run in found.values():
         run()
     for _ in range(1_000_000):

@@ -16,6 +16,7 @@ use hal::operation::{
     Description, Formula, Fused, Input, Operand, Operation, Shape, Step, Strides, Term,
 };
 use hal::poison::Unpoisoned as _;
+use hal::recording::{self, Work};
 use hal::scalar::Scalar;
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
@@ -298,7 +299,8 @@ impl Build {
         }
         // SAFETY: layouts are inside their memory, shapes agree after broadcasting, the outputs do not repeat elements,
         // and overlap an input only as the same view; the guard has ordered this work after all conflicting work.
-        unsafe { stream.execute(operation) }
+        let execute = || unsafe { stream.execute(operation) };
+        recording::queued(stream.as_ref(), || Work::operation(operation), execute)
     }
 
     /// Queues an operation for each step, with memory for intermediate values.
