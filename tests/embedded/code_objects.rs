@@ -81,7 +81,7 @@ fn memory_is_accessed_as_what_it_is() {
     let mut chosen = 0;
     for group in groups.iter().filter(|it| all || WRITTEN.contains(&it.name.as_str())) {
         let [source, output] = ["cu", "s"].map(|end| folder.join(format!("{}.{end}", group.name)));
-        std::fs::write(&source, unit(group.specs().iter().copied())).unwrap();
+        std::fs::write(&source, unit(group.specs().iter().cloned())).unwrap();
         run(&mut compiler.command(&source, &output)).unwrap();
         let text = std::fs::read_to_string(&output).unwrap();
         let (mut kernel, mut stores) = ("", 0);

@@ -125,7 +125,7 @@ fn is_nvrtc_loaded() -> bool {
 #[ignore = "a process of other tests"]
 fn make_archive() {
     let (device, specs) = (device(), additions());
-    let (text, options) = (unit(specs.iter().copied()), NVRTC_OPTIONS);
+    let (text, options) = (unit(specs.iter().cloned()), NVRTC_OPTIONS);
     let target = &device.properties().architecture;
     let (name, text) = ("add", &*text);
     let compilation = Compilation { text, name, target, options, ..Compilation::default() };

@@ -137,6 +137,11 @@ impl<'a> Work<'a> {
                 let bytes = inputs.sum::<u64>() + of(&it.output, &it.shape);
                 (it.function.name(), it.output.dtype, bytes)
             }
+            Description::Fused(it) => {
+                let inputs = it.inputs.iter().map(|input| of_input(input, &it.shape));
+                let outputs = it.outputs.iter().map(|output| of(output, &it.shape));
+                ("fused", it.outputs[0].dtype, inputs.chain(outputs).sum::<u64>())
+            }
             Description::Reduce(it) => {
                 let input = match &it.input {
                     Mapped::Product(left, right) => of(left, &it.shape) + of(right, &it.shape),
