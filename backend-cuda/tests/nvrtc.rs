@@ -79,7 +79,7 @@ fn builtin_operations_compile() {
     let next = AtomicUsize::new(0);
     let compile = || {
         while let Some((target, part)) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let text = unit(part.iter().map(|(spec, _)| *spec));
+            let text = unit(part.iter().map(|(spec, _)| spec.clone()));
             let options = NVRTC_OPTIONS;
             let compilation =
                 Compilation { text: &text, name: "unit.cu", target, options, ..KERNEL };

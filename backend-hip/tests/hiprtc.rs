@@ -120,7 +120,7 @@ fn compile_all(target: &str, machine: u32, wavefront: u64) {
     let mut kernels = 0;
     let mut faults = Vec::new();
     for part in plans.chunks(50) {
-        let text = unit(part.iter().map(|(spec, _)| *spec));
+        let text = unit(part.iter().map(|(spec, _)| spec.clone()));
         let options = HIPRTC_OPTIONS;
         let unit = Compilation { text: &text, name: "unit.cu", target, options, ..KERNEL };
         let compiled = compile_cached(&hiprtc, &cache, &unit).expect(target);
