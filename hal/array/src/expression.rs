@@ -20,7 +20,7 @@ use hal::scalar::Scalar;
 use hal::stream::Stream;
 use smallvec::SmallVec;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// An array whose elements are computed when they are needed.
@@ -56,8 +56,8 @@ struct Node {
     size: Size,
     /// True while the program refers to the value itself, and not only to functions of it.
     is_kept: AtomicBool,
-    /// The address of the block; 0 if there is none.
-    block: AtomicUsize,
+    /// True once the value is an argument of another node, which may read it later.
+    is_argument: AtomicBool,
     /// True once the value has been computed as a part of another one, without being stored.
     was_used: AtomicBool,
     /// The file and the line of the program that asked for the value.
@@ -85,6 +85,8 @@ struct Pending {
     function: Function,
     compute: DType,
     parts: SmallVec<[Part; 2]>,
+    /// The block that queues the function before arrays that it reads are written. It lives as long.
+    block: Option<Arc<block::Content>>,
 }
 
 /// An argument of a function that has not been computed.
@@ -186,20 +188,22 @@ impl fmt::Debug for Expression {
 }
 
 impl Node {
-    /// Notes the block that tells the node before its arrays are written. Returns false if the arguments have
-    /// another block.
-    fn enter_block(&self, block: usize) -> bool {
-        let is_other = |part: &Part| match part {
-            Part::Node(node) => node.block.load(Ordering::Relaxed) != block,
-            _ => false,
+    /// Enters a block, which tells the node before its arrays are written. Returns false if an argument is not in it.
+    fn enter_block(&self, block: &Arc<block::Content>) -> bool {
+        let is_here = |part: &Part| match part {
+            Part::Node(node) => match &*node.state.lock().unpoisoned() {
+                State::Pending(Pending { block: Some(other), .. }) => Arc::ptr_eq(other, block),
+                _ => false,
+            },
+            _ => true,
         };
-        if let State::Pending(pending) = &*self.state.lock().unpoisoned()
-            && pending.parts.iter().any(is_other)
-        {
-            return false;
+        match &mut *self.state.lock().unpoisoned() {
+            State::Pending(pending) if pending.parts.iter().all(is_here) => {
+                pending.block = Some(block.clone());
+                true
+            }
+            _ => false,
         }
-        self.block.store(block, Ordering::Relaxed);
-        true
     }
 }
 
@@ -235,7 +239,7 @@ impl From<&Array> for Expression {
             stream: array.stream().clone(),
             size: Size::default(),
             is_kept: AtomicBool::new(false),
-            block: AtomicUsize::new(0),
+            is_argument: AtomicBool::new(false),
             was_used: AtomicBool::new(false),
             origin: OnceLock::new(),
             state: Mutex::new(State::Done(array.clone())),
@@ -346,10 +350,10 @@ impl Expression {
             stream: stream.clone(),
             size,
             is_kept: AtomicBool::new(false),
-            block: AtomicUsize::new(0),
+            is_argument: AtomicBool::new(false),
             was_used: AtomicBool::new(false),
             origin: OnceLock::new(),
-            state: Mutex::new(State::Pending(Pending { function, compute, parts })),
+            state: Mutex::new(State::Pending(Pending { function, compute, parts, block: None })),
         })))
     }
 
@@ -365,6 +369,7 @@ impl Expression {
                 size.steps += own.steps;
                 size.inputs += own.inputs;
                 size.is_long |= own.is_long;
+                self.0.is_argument.store(true, Ordering::Relaxed);
                 Part::Node(self.0.clone())
             }
         }
@@ -403,7 +408,8 @@ impl Expression {
             State::Pending(pending) => {
                 let arrays = pending.parts.iter().filter_map(|part| match part {
                     Part::Array(array) => Some(array.clone()),
-                    _ => None,
+                    Part::Node(node) => node.done(),
+                    Part::Scalar(_) => None,
                 });
                 arrays.collect()
             }

@@ -3,27 +3,34 @@
 use super::DeviceMemory;
 use crate::error::Result;
 use crate::process::ProcessMutex;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{OnceLock, Weak};
 
 /// Work that a program has asked for, and that is queued later. It reads memory then.
 pub trait Deferred: Send + Sync {
-    /// Queues the work. Called before memory that it reads is written or freed.
+    /// Queues the work. Called before `memory`, which it may read, is written or freed.
     ///
     /// # Errors
-    /// The work's own. The memory is not written or freed then.
-    fn queue(&self) -> Result<()>;
+    /// The error of work that reads the memory, which is not written or freed then.
+    fn queue(&self, memory: &DeviceMemory) -> Result<()>;
+
+    /// Returns true if some of the work may not have been queued.
+    fn is_pending(&self) -> bool;
 }
 
 /// The deferred work that reads a memory; empty for nearly all memory.
 #[derive(Default)]
-pub(super) struct DeferredReaders(OnceLock<Box<ProcessMutex<Vec<Weak<dyn Deferred>>>>>);
+pub(super) struct DeferredReaders {
+    list: OnceLock<Box<ProcessMutex<Vec<Weak<dyn Deferred>>>>>,
+    /// True once the program has the address as a number, by which kernels may write without telling.
+    is_address_known: AtomicBool,
+}
 
 impl DeferredReaders {
     /// Returns true if the memory has ever been read by deferred work.
     #[inline]
     pub(super) fn exist(&self) -> bool {
-        self.0.get().is_some()
+        self.list.get().is_some()
     }
 }
 
@@ -33,19 +40,37 @@ impl DeviceMemory {
     pub fn can_be_read_later(&self) -> bool {
         let whole = self.whole();
         whole.holds.load(Ordering::Acquire) == 0
+            && !whole.deferred.is_address_known.load(Ordering::Relaxed)
             && whole.external_owner().is_none()
             && !self.is_gone()
             && !self.is_inherited()
             && !whole.usage.is_retired()
     }
 
+    /// Returns true if both are parts of one allocation.
+    pub fn is_with(&self, other: &DeviceMemory) -> bool {
+        std::ptr::eq(self.whole(), other.whole())
+    }
+
+    /// Notes that the program gets the address as a number, by which it may write later. Work that reads the memory is
+    /// not deferred from now on.
+    ///
+    /// # Errors
+    /// Those of deferred work that reads the memory.
+    pub fn show_address(&self) -> Result<()> {
+        self.whole().deferred.is_address_known.store(true, Ordering::Relaxed);
+        self.queue_deferred()
+    }
+
     /// Notes deferred work that reads the memory. It is queued before the memory is written, freed or lent by its
     /// address.
     pub fn read_later(&self, reader: Weak<dyn Deferred>) {
-        let readers = &self.whole().deferred.0;
+        let readers = &self.whole().deferred.list;
         let mut readers = readers.get_or_init(Box::default).lock();
         readers.retain(|known| known.strong_count() > 0);
-        readers.push(reader);
+        if !readers.iter().any(|known| known.ptr_eq(&reader)) {
+            readers.push(reader);
+        }
     }
 
     /// Queues the deferred work that reads the memory.
@@ -54,15 +79,13 @@ impl DeviceMemory {
     /// The work's own. The work is then still deferred.
     #[cold]
     pub(super) fn queue_deferred(&self) -> Result<()> {
-        let Some(readers) = self.whole().deferred.0.get() else { return Ok(()) };
-        let pending = std::mem::take(&mut *readers.lock());
-        for (position, reader) in pending.iter().enumerate() {
-            let Some(reader) = reader.upgrade() else { continue };
-            if let Err(error) = reader.queue() {
-                readers.lock().extend_from_slice(&pending[position..]);
-                return Err(error);
-            }
+        let Some(readers) = self.whole().deferred.list.get() else { return Ok(()) };
+        // They stay in the list until they are queued: another thread must not write before.
+        let known = readers.lock().clone();
+        for reader in known.iter().filter_map(Weak::upgrade) {
+            reader.queue(self)?;
         }
+        readers.lock().retain(|reader| reader.upgrade().is_some_and(|it| it.is_pending()));
         Ok(())
     }
 }

@@ -26,6 +26,7 @@ tests![
     expressions_are_captured,
     bad_arguments_are_refused_when_they_are_given,
     an_expression_can_overwrite_an_argument,
+    a_lazy_value_is_computed_into_a_new_array,
 ];
 
 const DTYPES: [DType; 14] = [
@@ -326,6 +327,13 @@ fn an_array_that_is_written_was_read_before(context: &Context) -> Outcome {
     assert_eq!(values(&more)?, [3, 6, 9]);
     assert_eq!(values(&later)?, [103, 8, 12]);
     assert_eq!(values(&twice)?, [2, 4, 6]);
+    // A value that was computed for the program, which writes it then.
+    let value = binary(BinaryFunction::Add, &array, &array)?;
+    let next = binary(BinaryFunction::Add, &value, Number::Integer(1))?;
+    assert!(block.add(&value) && block.add(&next));
+    next.keep(true);
+    value.evaluate()?.fill(Number::Integer(0).to_scalar(DType::Int32)?)?;
+    assert_eq!(values(&next)?, [201, 5, 7]);
     // An expression that nothing refers to is not computed.
     let idle = binary(BinaryFunction::Add, &array, &array)?;
     assert!(block.add(&idle));
@@ -416,5 +424,17 @@ fn an_expression_can_overwrite_an_argument(context: &Context) -> Outcome {
     let rows = DeviceArray::<f64>::from_untyped(wide)?.to_vec()?;
     assert_eq!(rows[..6], [9.0, 21.0, 39.0, 57.0, 75.0, 93.0]);
     assert_eq!(rows[..6], rows[6..]);
+    Ok(())
+}
+
+fn a_lazy_value_is_computed_into_a_new_array(context: &Context) -> Outcome {
+    let x = context.array(&[3], &[1i32, 2, 3])?;
+    x.lazy().eval()?.fill(7)?;
+    assert_eq!(x.to_vec()?, [1, 2, 3]);
+    let sum = x.lazy() + 1;
+    let twice = sum.clone() * 2;
+    sum.clone().eval()?.fill(0)?;
+    assert_eq!(sum.eval()?.to_vec()?, [2, 3, 4]);
+    assert_eq!(twice.eval()?.to_vec()?, [4, 6, 8]);
     Ok(())
 }

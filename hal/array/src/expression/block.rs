@@ -6,7 +6,7 @@ use hal::error::Result;
 use hal::memory::{Deferred, DeviceMemory};
 use hal::operation::Formula;
 use hal::poison::Unpoisoned as _;
-use std::mem;
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Weak};
 
@@ -34,20 +34,12 @@ use std::sync::{Arc, Mutex, Weak};
 pub struct FusedBlock(Arc<Content>);
 
 #[derive(Default)]
-struct Content(Mutex<Pending>);
+pub(super) struct Content(Mutex<Vec<Weak<Node>>>);
 
 impl std::fmt::Debug for Content {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} expressions", self.0.lock().unpoisoned().nodes.len())
+        write!(f, "{} expressions", self.0.lock().unpoisoned().len())
     }
-}
-
-#[derive(Default)]
-struct Pending {
-    nodes: Vec<Weak<Node>>,
-    /// The memory objects that tell this block before they are written. A weak reference keeps the address from
-    /// being used again.
-    watched: Vec<Weak<DeviceMemory>>,
 }
 
 impl FusedBlock {
@@ -57,27 +49,26 @@ impl FusedBlock {
     }
 
     /// Adds an expression. Returns false, and does not add it, if it has to be computed now: if other code may write
-    /// memory that it reads without telling, or if it is a function of an expression of another block.
+    /// memory that it reads without telling, or if it is a function of an expression that is not in the block.
     pub fn add(&self, expression: &Expression) -> bool {
         let arrays = expression.arrays();
-        let own = Arc::as_ptr(&self.0).addr();
-        if !expression.0.enter_block(own) {
+        if !arrays.iter().all(|array| array.memory().can_be_read_later())
+            || !expression.0.enter_block(&self.0)
+        {
             return false;
         }
-        if !arrays.iter().all(|array| array.memory().can_be_read_later()) {
-            return false;
+        let mut nodes = self.0.0.lock().unpoisoned();
+        if nodes.len() == nodes.capacity() {
+            nodes.retain(|known| known.strong_count() > 0);
+            let live = nodes.len();
+            nodes.reserve(live.max(16));
         }
-        let mut pending = self.0.0.lock().unpoisoned();
+        nodes.push(Arc::downgrade(&expression.0));
+        drop(nodes);
         for array in &arrays {
-            let memory = array.memory();
-            let is_watched = |known: &Weak<_>| known.as_ptr() == Arc::as_ptr(memory);
-            if !pending.watched.iter().any(is_watched) {
-                pending.watched.push(Arc::downgrade(memory));
-                let content: Weak<Content> = Arc::downgrade(&self.0);
-                memory.read_later(content);
-            }
+            let content: Weak<Content> = Arc::downgrade(&self.0);
+            array.memory().read_later(content);
         }
-        pending.nodes.push(Arc::downgrade(&expression.0));
         true
     }
 
@@ -86,13 +77,29 @@ impl FusedBlock {
     /// # Errors
     /// As for [`Expression::evaluate`]. The expressions that were not computed stay in the block.
     pub fn compute(&self) -> Result<()> {
-        self.0.queue()
+        self.0.compute()
     }
 }
 
 impl Deferred for Content {
-    fn queue(&self) -> Result<()> {
-        let Pending { nodes, .. } = mem::take(&mut *self.0.lock().unpoisoned());
+    fn queue(&self, memory: &DeviceMemory) -> Result<()> {
+        let Err(error) = self.compute() else { return Ok(()) };
+        let nodes = self.0.lock().unpoisoned().clone();
+        let arrays = |node: Arc<Node>| Expression(node).arrays();
+        let mut read = nodes.iter().filter_map(Weak::upgrade).flat_map(arrays);
+        if read.any(|array| array.memory().is_with(memory)) { Err(error) } else { Ok(()) }
+    }
+
+    fn is_pending(&self) -> bool {
+        !self.0.lock().unpoisoned().is_empty()
+    }
+}
+
+impl Content {
+    fn compute(&self) -> Result<()> {
+        // They stay in the block until they are computed. A thread that finds them here computes them as well; the
+        // first result is kept, and it was queued before either thread goes on.
+        let nodes = self.0.lock().unpoisoned().clone();
         let wanted =
             |node: &Arc<Node>| node.is_kept.load(Ordering::Acquire) && node.done().is_none();
         let live: Vec<Arc<Node>> = nodes.iter().filter_map(Weak::upgrade).filter(wanted).collect();
@@ -103,14 +110,21 @@ impl Deferred for Content {
                 _ => groups.push(vec![node.clone()]),
             }
         }
+        let mut result = Ok(());
         for group in groups {
-            if let Err(error) = evaluate(&group) {
-                let rest = live.iter().filter(|node| node.done().is_none()).map(Arc::downgrade);
-                self.0.lock().unpoisoned().nodes.extend(rest);
-                return Err(error);
-            }
+            let computed = match evaluate(&group) {
+                Err(_) if group.len() > 1 => {
+                    let each = group.iter().map(|node| evaluate(std::slice::from_ref(node)));
+                    each.fold(Ok(()), Result::and)
+                }
+                computed => computed,
+            };
+            result = result.and(computed);
         }
-        Ok(())
+        let is_over = |node: &&Weak<Node>| node.upgrade().is_none_or(|it| it.done().is_some());
+        let over: HashSet<*const Node> = nodes.iter().filter(is_over).map(Weak::as_ptr).collect();
+        self.0.lock().unpoisoned().retain(|node| !over.contains(&node.as_ptr()));
+        result
     }
 }
 

@@ -1,5 +1,6 @@
 //! The computation of expressions: formulas, and operations one by one where formulas are not available.
 
+use super::block::Content;
 use super::{Expression, Node, Part, Pending, State};
 use crate::Array;
 use crate::elementwise::check_same_device;
@@ -19,8 +20,8 @@ use hal::poison::Unpoisoned as _;
 use hal::recording::{self, Work};
 use hal::scalar::Scalar;
 use smallvec::{SmallVec, smallvec};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 /// The formula of some nodes, with its inputs.
 struct Build {
@@ -48,6 +49,13 @@ impl Expression {
         }
         evaluate(std::slice::from_ref(&self.0))?;
         self.0.done().map_or_else(|| self.evaluate(), Ok)
+    }
+
+    /// Like [`Expression::evaluate`], but returns an array whose memory nothing else refers to.
+    pub(crate) fn into_array(self) -> Result<Array> {
+        let was_computed = self.0.done().is_some();
+        let array = self.evaluate()?;
+        if was_computed || Arc::strong_count(&self.0) > 1 { array.copy() } else { Ok(array) }
     }
 
     /// Returns the array if the elements have been computed.
@@ -101,6 +109,20 @@ impl Node {
         }
     }
 
+    /// Notes the value, unless another thread has computed it meanwhile. Returns what is not needed any longer.
+    fn finish(&self, array: Array) -> State {
+        let mut state = self.state.lock().unpoisoned();
+        let State::Pending(pending) = &*state else { return State::Done(array) };
+        // Pending functions of the value read it from now on.
+        if self.is_argument.load(Ordering::Relaxed)
+            && let Some(block) = pending.block.clone()
+        {
+            let reader: Weak<Content> = Arc::downgrade(&block);
+            array.memory().read_later(reader);
+        }
+        std::mem::replace(&mut *state, State::Done(array))
+    }
+
     fn pending(&self) -> std::result::Result<Pending, Array> {
         match &*self.state.lock().unpoisoned() {
             State::Done(array) => Err(array.clone()),
@@ -119,9 +141,8 @@ impl Node {
     /// Returns true if the node can be computed in one formula with nodes of this shape, without repeating much work.
     fn joins(&self, shape: &[usize]) -> bool {
         let is_smaller = self.layout.shape() != shape;
-        let is_kept = self.is_kept.load(Ordering::Acquire);
-        !(is_smaller && (is_kept || self.size.is_long)
-            || is_kept && self.was_used.load(Ordering::Relaxed))
+        let is_worth_storing = self.is_kept.load(Ordering::Acquire) || self.size.is_long;
+        !(is_worth_storing && (is_smaller || self.was_used.load(Ordering::Relaxed)))
     }
 }
 
@@ -148,9 +169,8 @@ pub(super) fn evaluate(nodes: &[Arc<Node>]) -> Result<()> {
         known.was_used.store(true, Ordering::Relaxed);
     }
     for (node, array) in stored.into_iter().zip(arrays) {
-        let before = std::mem::replace(&mut *node.state.lock().unpoisoned(), State::Done(array));
         // Dropped without the lock, because it may be the last reference to other arrays.
-        drop(before);
+        let _before = node.finish(array);
     }
     Ok(())
 }
@@ -177,7 +197,7 @@ impl Build {
         if let Some((_, step)) = self.known.iter().find(|(known, _)| Arc::ptr_eq(known, node)) {
             return Ok(Term::Step(*step));
         }
-        let Pending { function, compute, parts } = match node.pending() {
+        let Pending { function, compute, parts, .. } = match node.pending() {
             Ok(pending) => pending,
             Err(array) => return Ok(self.input(array)),
         };

@@ -155,7 +155,7 @@ impl<'a, T: Element> Lazy<'a, T> {
     /// # Errors
     /// `InvalidArgument` for shapes that do not fit and arrays of different devices; `OutOfMemory`.
     pub fn eval(self) -> Result<DeviceArray<T>> {
-        DeviceArray::from_untyped(self.expression?.evaluate()?)
+        DeviceArray::from_untyped(self.expression?.into_array()?)
     }
 
     /// Computes the elements and stores them in an array, to whose shape they are broadcast.
