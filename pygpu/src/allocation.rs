@@ -77,6 +77,7 @@ impl DeviceAllocation {
     /// Returns the address; fails for memory that was freed or lost in a reset.
     fn address(&self) -> PyResult<u64> {
         self.memory.check().or_raise()?;
+        self.memory.show_address().or_raise()?;
         Ok(self.memory.address())
     }
 
@@ -423,7 +424,7 @@ pub(crate) fn memory_of<'a>(
     value: &'a Bound<'_, PyAny>,
 ) -> PyResult<Option<&'a Arc<DeviceMemory>>> {
     if let Ok(allocation) = value.cast::<DeviceAllocation>() {
-        allocation.get().address()?;
+        allocation.get().memory().check().or_raise()?;
         return Ok(Some(allocation.get().memory()));
     }
     match value.cast::<PooledDeviceAllocation>() {

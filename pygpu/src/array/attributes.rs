@@ -165,7 +165,7 @@ impl GPUArray {
             return Ok(object.clone_ref(py));
         }
         let object = if content.base.is_some() {
-            array.address().into_pyobject(py)?.into_any().unbind()
+            self.ptr()?.into_pyobject(py)?.into_any().unbind()
         } else {
             let bytes = array.layout().nbytes();
             allocation_object(py, array.memory(), content.ticket.pool(), bytes)?
@@ -179,7 +179,18 @@ impl GPUArray {
         if self.vacant().is_some() {
             return Ok(0);
         }
-        Ok(self.array()?.address())
+        let array = self.array()?;
+        array.memory().show_address().or_raise()?;
+        Ok(array.address())
+    }
+
+    /// Like `ptr`, for comparisons: nothing is written by it.
+    #[getter]
+    fn _address(&self) -> PyResult<u64> {
+        match self.vacant() {
+            Some(_) => Ok(0),
+            None => Ok(self.array()?.address()),
+        }
     }
 
     /// The status of the last operation that this object took part in.

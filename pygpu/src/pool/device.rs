@@ -114,11 +114,13 @@ impl PooledDeviceAllocation {
     }
 
     fn __int__(&self) -> PyResult<u64> {
-        Ok(self.memory()?.address())
+        let memory = self.memory()?;
+        memory.show_address().or_raise()?;
+        Ok(memory.address())
     }
 
     fn __index__(&self) -> PyResult<u64> {
-        Ok(self.memory()?.address())
+        self.__int__()
     }
 
     fn __len__(&self) -> usize {

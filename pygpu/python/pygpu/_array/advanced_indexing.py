@@ -224,7 +224,7 @@ def get_elements(a: GPUArray, index: Any) -> GPUArray:
 def _memory(a: GPUArray) -> tuple[int, int]:
     reach = [(extent - 1) * stride for extent, stride in zip(a.shape, a.strides)]
     low, high = sum(min(it, 0) for it in reach), sum(max(it, 0) for it in reach)
-    return a.ptr + low, a.ptr + high + a.itemsize
+    return a._address + low, a._address + high + a.itemsize
 
 
 def may_overlap(a: GPUArray, b: GPUArray) -> bool:
@@ -284,7 +284,7 @@ def set_elements(a: GPUArray, index: Any, value: Any) -> None:
     value = _apart(a, value.transpose(back) if back else value)
     merged, view = found.merged, found.view
     _core.put(merged, _apart(a, found.indices), value, axis=0)
-    if merged.ptr != view.transpose(found.order).ptr:
+    if merged._address != view.transpose(found.order)._address:
         # The named axes are not one axis in memory: the values were stored into a copy.
         turned = view.transpose(found.order)
         turned[...] = merged.reshape(turned.shape)

@@ -71,7 +71,7 @@ def _overlap(source: Any, target: Any) -> bool:
     """Returns True if different elements of two arrays may share memory."""
     if source is target:
         return False
-    begin, first = source.ptr, target.ptr
+    begin, first = source._address, target._address
     (step,), (stride,) = source.strides, target.strides
     if begin == first and step == stride:
         return False
@@ -144,7 +144,7 @@ class _ScanKernel:
         if array.dtype.itemsize != self.dtype.itemsize:
             raise TypeError(f"{wrong}; both dtypes must have the same size")
         alignment = self.dtype.alignment
-        if any(it % alignment for it in (array.ptr, *array.strides)):
+        if any(it % alignment for it in (array._address, *array.strides)):
             raise TypeError(f"{wrong}, whose elements need an alignment of {alignment}")
 
     def __call__(

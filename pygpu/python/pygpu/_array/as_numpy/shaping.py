@@ -81,7 +81,7 @@ def flatten(a: GPUArray, order: str = "C") -> GPUArray:
         raise ValueError(f"order is {order!r}; 'C', 'F', 'A' or 'K' is needed")
     is_fortran = a.flags.f_contiguous and not a.flags.c_contiguous
     flat = (a.T if order == "F" or (order in "AK" and is_fortran) else a).ravel()
-    return flat.copy() if flat.ptr == a.ptr else flat
+    return flat.copy() if flat._address == a._address else flat
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> GPUArray:
