@@ -11,7 +11,7 @@ use numpy::PyArrayDescr;
 use once_cell::sync::OnceCell;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyString, PyTuple};
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -154,7 +154,7 @@ pub(super) fn cast<'py>(
 }
 
 /// Computes `target = target function other` in place, together with the pending elements of `other`. Returns false if
-/// there are none.
+/// there are none, or if the operands do not fit.
 #[cold]
 pub(super) fn in_place(
     function: BinaryFunction,
@@ -169,8 +169,13 @@ pub(super) fn in_place(
         return Ok(false);
     };
     let (a, b, array) = (a.argument(), b.argument(), target.get().array()?);
-    run(target.py(), array.size(), || Expression::binary(function, a, b)?.evaluate_into(array))?;
-    Ok(true)
+    run(target.py(), array.size(), || match Expression::binary(function, a, b) {
+        Ok(value) if value.layout().shape() == array.shape() => {
+            value.evaluate_into(array).map(|()| true)
+        }
+        // The operation on its own refuses the operands, and says why.
+        _ => Ok(false),
+    })
 }
 
 /// Returns an expression as a pending array of this thread's block, with the dtype object of the first of `likes` that
@@ -227,7 +232,8 @@ fn note_line(py: Python<'_>, expression: &Expression) -> PyResult<()> {
     let file = match known {
         Some(file) => file,
         None => {
-            let file: Arc<str> = code.getattr("co_filename")?.extract::<String>()?.into();
+            let file: Arc<str> =
+                code.getattr("co_filename")?.cast::<PyString>()?.to_string_lossy().into();
             FILE.replace(Some((code.unbind(), file.clone())));
             file
         }
@@ -297,10 +303,14 @@ impl Fused {
     #[pyo3(signature = (*exception))]
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<()> {
         let ended = BLOCK.with_borrow_mut(|(block, times)| {
-            *times = times.saturating_sub(1);
+            // Zero on a thread that has not entered the block.
+            if *times == 0 {
+                return None;
+            }
+            ENTERED.fetch_sub(1, Ordering::Relaxed);
+            *times -= 1;
             if *times == 0 { block.take() } else { None }
         });
-        ENTERED.fetch_sub(1, Ordering::Relaxed);
         let Some(block) = ended else { return Ok(()) };
         drop(FILE.take());
         let computed = run(py, usize::MAX, || block.compute());

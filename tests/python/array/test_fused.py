@@ -99,13 +99,58 @@ def writes():
 
 
 @pytest.mark.parametrize("write", writes())
-def test_a_write_comes_after_earlier_operations(x, write):
+@pytest.mark.parametrize("is_pending", [False, True])
+def test_a_write_comes_after_earlier_operations(x, write, is_pending):
     with pygpu.fused():
+        if is_pending:
+            x = x * 1
         before = x * 2 + 1
         write(x)
         after = x * 2 + 1
     np.testing.assert_array_equal(before.get(), [3, 5, 7, 9])
     np.testing.assert_array_equal(after.get(), [1] * 4)
+
+
+def test_an_operand_that_was_computed_first_is_written_later(x):
+    with pygpu.fused():
+        y = x * 2
+        z, w = y + 1, y - 1
+        assert y.get()[0] == 2
+        y += 1
+        y += z * 10
+        del y
+    np.testing.assert_array_equal(z.get(), [3, 5, 7, 9])
+    np.testing.assert_array_equal(w.get(), [1, 3, 5, 7])
+
+
+def addresses():
+    return [lambda x: x.ptr, lambda x: int(x.gpudata), lambda x: x.gpudata.__index__()] + [
+        lambda x: x[1:].gpudata - x.itemsize
+    ]
+
+
+@pytest.mark.parametrize("address_of", addresses())
+@pytest.mark.parametrize("is_early", [False, True])
+def test_a_kernel_writes_by_an_address(x, address_of, is_early):
+    source = "__global__ void zero(float **x) { x[0][threadIdx.x] = 0; }"
+    zero = SourceModule(source).get_function("zero")
+    if is_early:
+        table = gpuarray.to_gpu(np.array([address_of(x)], np.uint64))
+    with pygpu.fused():
+        before = x * 2 + 1
+        if not is_early:
+            table = gpuarray.to_gpu(np.array([address_of(x)], np.uint64))
+        zero(table, block=(4, 1, 1))
+    np.testing.assert_array_equal(before.get(), [3, 5, 7, 9])
+    assert x.get().sum() == 0
+
+
+def test_another_array_object_writes_the_memory(x):
+    other = gpuarray.GPUArray(x.shape, x.dtype, gpudata=x.ptr)
+    with pygpu.fused():
+        before = x * 2 + 1
+        other.fill(0)
+    np.testing.assert_array_equal(before.get(), [3, 5, 7, 9])
 
 
 def test_memory_that_goes_was_read_before(x):
@@ -211,6 +256,73 @@ def test_a_late_error_names_the_line(is_used):
         if is_used:
             much.get()
     assert much.shape == (1 << 24, 1 << 24)
+
+
+def test_values_are_computed_beside_one_that_cannot_be(x):
+    column = gpuarray.zeros((1 << 24, 1), np.int8)
+    with pytest.raises(MemoryError), pygpu.fused():  # noqa: PT012 - the end of the block
+        much = column + 1
+        much = much + column.T
+        y = x * 2 + 1
+    x.fill(0)
+    np.testing.assert_array_equal(y.get(), [3, 5, 7, 9])
+
+
+def test_a_file_has_any_name(x):
+    names = {"x": x, "pygpu": pygpu}
+    exec(compile("with pygpu.fused():\n    y = x * 2", "\udc80.py", "exec"), names)
+    np.testing.assert_array_equal(names["y"].get(), [2, 4, 6, 8])
+
+
+def test_a_block_ends_where_it_was_not_entered(x):
+    def block():
+        with pygpu.fused():
+            yield x * 2
+
+    generator = block()
+    y = next(generator)
+    thread = threading.Thread(target=generator.close)
+    thread.start()
+    thread.join()
+    z = y + 1
+    x.fill(0)
+    # The block is still this thread's.
+    pygpu.fused().__exit__(None, None, None)
+    np.testing.assert_array_equal(z.get(), [3, 5, 7, 9])
+
+
+def test_pending_values_outlive_their_thread(x):
+    made = []
+
+    def enter():
+        pygpu.fused().__enter__()
+        made.append(x * 2 + 1)
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    x.fill(0)
+    np.testing.assert_array_equal(made[0].get(), [3, 5, 7, 9])
+
+
+def test_another_thread_writes_while_values_are_computed():
+    ones = np.ones(100_000)
+    for _ in range(20):
+        x = gpuarray.to_gpu(ones)
+        asked = threading.Event()
+
+        def write(x=x, asked=asked):
+            asked.wait()
+            x.fill(0)
+
+        thread = threading.Thread(target=write)
+        thread.start()
+        with pygpu.fused():
+            values = [x * 2 + number for number in range(12)]
+            asked.set()
+        thread.join()
+        for number, value in enumerate(values):
+            assert (value.get() == 2 + number).all()
 
 
 def test_pending_arrays_are_collected(x):
