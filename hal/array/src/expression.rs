@@ -65,6 +65,8 @@ struct Node {
     state: Mutex<State>,
 }
 
+type Place<'a> = (&'a Arc<dyn Device>, &'a Arc<dyn Stream>);
+
 /// An upper bound of the parts of a formula for a node.
 #[derive(Clone, Copy, Default)]
 struct Size {
@@ -74,6 +76,7 @@ struct Size {
     is_long: bool,
 }
 
+#[derive(Clone)]
 enum State {
     Pending(Pending),
     Done(Array),
@@ -170,7 +173,7 @@ impl<'a> ExpressionArgument<'a> {
     }
 
     /// Returns the device and the stream of an array or an expression.
-    fn place(&self) -> Option<(&'a Arc<dyn Device>, &'a Arc<dyn Stream>)> {
+    fn place(&self) -> Option<Place<'a>> {
         match self {
             ExpressionArgument::Expression(Expression(node)) => Some((&node.device, &node.stream)),
             ExpressionArgument::Value(Argument::Array(array)) => {

@@ -18,10 +18,12 @@ pub trait Deferred: Send + Sync {
     fn is_pending(&self) -> bool;
 }
 
+type Readers = Vec<Weak<dyn Deferred>>;
+
 /// The deferred work that reads a memory; empty for nearly all memory.
 #[derive(Default)]
 pub(super) struct DeferredReaders {
-    list: OnceLock<Box<ProcessMutex<Vec<Weak<dyn Deferred>>>>>,
+    list: OnceLock<Box<ProcessMutex<Readers>>>,
     /// True once the program has the address as a number, by which kernels may write without telling.
     is_address_known: AtomicBool,
 }

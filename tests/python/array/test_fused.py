@@ -124,8 +124,11 @@ def test_an_operand_that_was_computed_first_is_written_later(x):
 
 
 def addresses():
-    return [lambda x: x.ptr, lambda x: int(x.gpudata), lambda x: x.gpudata.__index__()] + [
-        lambda x: x[1:].gpudata - x.itemsize
+    return [
+        lambda x: x.ptr,
+        lambda x: int(x.gpudata),
+        lambda x: x.gpudata.__index__(),
+        lambda x: x[1:].gpudata - x.itemsize,
     ]
 
 

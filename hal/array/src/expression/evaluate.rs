@@ -123,11 +123,8 @@ impl Node {
         std::mem::replace(&mut *state, State::Done(array))
     }
 
-    fn pending(&self) -> std::result::Result<Pending, Array> {
-        match &*self.state.lock().unpoisoned() {
-            State::Done(array) => Err(array.clone()),
-            State::Pending(pending) => Ok(pending.clone()),
-        }
+    fn state(&self) -> State {
+        self.state.lock().unpoisoned().clone()
     }
 
     #[cold]
@@ -197,9 +194,9 @@ impl Build {
         if let Some((_, step)) = self.known.iter().find(|(known, _)| Arc::ptr_eq(known, node)) {
             return Ok(Term::Step(*step));
         }
-        let Pending { function, compute, parts, .. } = match node.pending() {
-            Ok(pending) => pending,
-            Err(array) => return Ok(self.input(array)),
+        let Pending { function, compute, parts, .. } = match node.state() {
+            State::Pending(pending) => pending,
+            State::Done(array) => return Ok(self.input(array)),
         };
         let mut arguments = SmallVec::new();
         for part in parts {
