@@ -411,7 +411,7 @@ mod tests {
         let [a, b, other] = specs();
         let code: Vec<u8> = (0..100_000_u32).flat_map(|i| (i / 7).to_le_bytes()).collect();
         let objects = [
-            PackedObject::new(&[other.clone()], b"small"),
+            PackedObject::new(slice::from_ref(&other), b"small"),
             PackedObject::new(&[a.clone(), b.clone()], &code),
         ];
         (pack(&objects).leak(), [a, b, other], code)
@@ -457,8 +457,9 @@ mod tests {
     #[test]
     fn devices_get_the_code_that_suits_them_best() {
         let [a, _, other] = specs();
-        let object =
-            |code: &'static [u8]| pack(&[PackedObject::new(&[a.clone()], code)]).leak() as &[u8];
+        let object = |code: &'static [u8]| {
+            pack(&[PackedObject::new(slice::from_ref(&a), code)]).leak() as &[u8]
+        };
         let (plain, exact, newer) = (object(b"plain"), object(b"exact"), object(b"newer"));
         let targets = [
             target("gfx90a", "", plain),
