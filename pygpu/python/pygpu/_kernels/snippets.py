@@ -337,6 +337,5 @@ def build_strided(build: Any, strides: Strides, name: str) -> Any:
         build(Strides())
         raise RuntimeError(
             f"kernel {name} compiles for contiguous arrays only: it uses an array without an "
-            f"index such as x[i]
-{error.detail}"
+            f"index such as x[i]\n{error.detail}"
         ) from error
