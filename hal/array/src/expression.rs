@@ -14,7 +14,7 @@ use hal::device::Device;
 use hal::dtype::{DType, Kind};
 use hal::error::{Error, Result};
 use hal::function::{BinaryFunction, Function, UnaryFunction};
-use hal::operation::Formula;
+use hal::operation::{Formula, Input};
 use hal::poison::Unpoisoned as _;
 use hal::scalar::Scalar;
 use hal::stream::Stream;
@@ -96,9 +96,11 @@ struct Pending {
 #[derive(Clone)]
 enum Part {
     Node(Arc<Node>),
-    Array(Array),
-    Scalar(Scalar),
+    Value(Value),
 }
+
+/// An array, or a number of the type that a function takes.
+type Value = Input<Array, Scalar>;
 
 /// An argument of an [`Expression`]: another expression, an array or a number.
 ///
@@ -323,17 +325,17 @@ impl Expression {
                 ExpressionArgument::Expression(expression) => expression.part(&mut size),
                 ExpressionArgument::Value(Argument::Array(array)) => {
                     size.inputs += 1;
-                    Part::Array((*array).clone())
+                    Part::Value(Input::Array((*array).clone()))
                 }
                 ExpressionArgument::Value(Argument::Scalar(scalar)) => {
                     size.inputs += 1;
-                    Part::Scalar(function.take_scalar(position, compute, scalar)?)
+                    Part::Value(Input::Scalar(function.take_scalar(position, compute, scalar)?))
                 }
                 ExpressionArgument::Value(Argument::Number(number)) => {
                     size.inputs += 1;
                     let wanted = function.argument(position, compute).unwrap_or(compute);
                     let scalar = number.to_scalar(wanted)?;
-                    Part::Scalar(function.take_scalar(position, compute, &scalar)?)
+                    Part::Value(Input::Scalar(function.take_scalar(position, compute, &scalar)?))
                 }
             });
         }
@@ -342,7 +344,7 @@ impl Expression {
             for part in &mut parts {
                 if let Part::Node(node) = part {
                     let node = node.clone();
-                    *part = Part::Array(Expression(node).evaluate()?);
+                    *part = Part::Value(Input::Array(Expression(node).evaluate()?));
                 }
             }
         }
@@ -365,7 +367,7 @@ impl Expression {
         match &*self.0.state.lock().unpoisoned() {
             State::Done(array) => {
                 size.inputs += 1;
-                Part::Array(array.clone())
+                Part::Value(Input::Array(array.clone()))
             }
             State::Pending(_) => {
                 let own = self.0.size;
@@ -410,9 +412,9 @@ impl Expression {
             State::Done(_) => SmallVec::new(),
             State::Pending(pending) => {
                 let arrays = pending.parts.iter().filter_map(|part| match part {
-                    Part::Array(array) => Some(array.clone()),
+                    Part::Value(Input::Array(array)) => Some(array.clone()),
                     Part::Node(node) => node.done(),
-                    Part::Scalar(_) => None,
+                    Part::Value(Input::Scalar(_)) => None,
                 });
                 arrays.collect()
             }

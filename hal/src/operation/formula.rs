@@ -81,7 +81,7 @@ impl Formula {
             };
             if arguments.len() != function.arity() || !arguments.iter().all(is_known) {
                 return refuse(format!(
-                    "step {position} applies {function:?} to {arguments:?}; it takes {} inputs or earlier steps",
+                    "step {position} applies {function:?} to {arguments:?}; it takes inputs and earlier steps, in all {}",
                     function.arity()
                 ));
             }
@@ -187,10 +187,7 @@ impl Fused {
         {
             return Err(Error::invalid(
                 "fused",
-                format!(
-                    "the operands are not those of the formula, which takes {:?}",
-                    formula.inputs()
-                ),
+                format!("the formula takes operands of other types: {:?}", formula.inputs()),
             ));
         }
         Ok(())

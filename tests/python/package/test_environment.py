@@ -28,7 +28,6 @@ SOURCES = [
 
 # An upper-case text counts as a variable's name unless it is one of these.
 OTHER_TEXTS = {
-    "what stands for a name in a text": {"OPERATOR"},
     "prefixes of macros": {"LID", "GID", "LDIM", "GDIM"},
     "numbers with a name": {"SUCCESS"},
     "suffixes of sizes": {"KIB", "MIB", "GIB", "TIB"},

@@ -1,7 +1,7 @@
 //! The computation of expressions: formulas, and operations one by one where formulas are not available.
 
 use super::block::Content;
-use super::{Expression, Node, Part, Pending, State};
+use super::{Expression, Node, Part, Pending, State, Value};
 use crate::Array;
 use crate::elementwise::check_same_device;
 use crate::layout::{Layout, Order};
@@ -18,7 +18,6 @@ use hal::operation::{
 };
 use hal::poison::Unpoisoned as _;
 use hal::recording::{self, Work};
-use hal::scalar::Scalar;
 use smallvec::{SmallVec, smallvec};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -26,15 +25,9 @@ use std::sync::{Arc, Weak};
 /// The formula of some nodes, with its inputs.
 struct Build {
     shape: Shape,
-    sources: SmallVec<[Source; 4]>,
+    sources: SmallVec<[Value; 4]>,
     steps: SmallVec<[Step; 4]>,
     known: SmallVec<[(Arc<Node>, u8); 8]>,
-}
-
-/// An input of a formula.
-enum Source {
-    Array(Array),
-    Scalar(Scalar),
 }
 
 impl Expression {
@@ -184,8 +177,8 @@ impl Build {
 
     fn arrays(&self) -> impl Iterator<Item = &Array> + Clone {
         self.sources.iter().filter_map(|source| match source {
-            Source::Array(array) => Some(array),
-            Source::Scalar(_) => None,
+            Input::Array(array) => Some(array),
+            Input::Scalar(_) => None,
         })
     }
 
@@ -201,14 +194,14 @@ impl Build {
         let mut arguments = SmallVec::new();
         for part in parts {
             arguments.push(match part {
-                Part::Array(array) => self.input(array),
+                Part::Value(Input::Array(array)) => self.input(array),
                 Part::Node(other) if other.joins(&self.shape) => self.visit(&other)?,
                 Part::Node(other) => {
                     let array = Expression(other).evaluate()?;
                     self.input(array)
                 }
-                Part::Scalar(scalar) => {
-                    self.sources.push(Source::Scalar(scalar));
+                Part::Value(Input::Scalar(scalar)) => {
+                    self.sources.push(Input::Scalar(scalar));
                     Term::Input(self.sources.len() as u8 - 1)
                 }
             });
@@ -221,17 +214,17 @@ impl Build {
 
     /// Returns an array as an input. The same elements are read once.
     fn input(&mut self, array: Array) -> Term {
-        let is_same = |source: &Source| match source {
-            Source::Array(known) => {
+        let is_same = |source: &Value| match source {
+            Input::Array(known) => {
                 known.dtype() == array.dtype()
                     && known.address() == array.address()
                     && known.layout() == array.layout()
                     && Arc::ptr_eq(known.memory(), array.memory())
             }
-            Source::Scalar(_) => false,
+            Input::Scalar(_) => false,
         };
         let position = self.sources.iter().position(is_same).unwrap_or_else(|| {
-            self.sources.push(Source::Array(array));
+            self.sources.push(Input::Array(array));
             self.sources.len() - 1
         });
         Term::Input(position as u8)
@@ -259,9 +252,9 @@ impl Build {
 
     /// Queues the steps as one operation.
     fn queue(&self, outputs: &[u8], arrays: &[Array], are_new: bool) -> Result<()> {
-        let types = |source: &Source| match source {
-            Source::Array(array) => Input::Array(array.dtype()),
-            Source::Scalar(scalar) => Input::Scalar(scalar.dtype()),
+        let types = |source: &Value| match source {
+            Input::Array(array) => Input::Array(array.dtype()),
+            Input::Scalar(scalar) => Input::Scalar(scalar.dtype()),
         };
         let types: SmallVec<[Input<_, _>; 4]> = self.sources.iter().map(types).collect();
         let formula = Formula::new(&types, &self.steps, outputs)?;
@@ -285,9 +278,9 @@ impl Build {
         let mut operands = operands.into_iter();
         let stored = operands.by_ref().take(arrays.len()).collect();
         let inputs = self.sources.iter().map(|source| match source {
-            Source::Scalar(scalar) => Input::Scalar(*scalar),
+            Input::Scalar(scalar) => Input::Scalar(*scalar),
             // There is an operand for each array.
-            Source::Array(array) => {
+            Input::Array(array) => {
                 let operand = operands.next();
                 Input::Array(operand.unwrap_or_else(|| array.operand(Strides::new(), 0)))
             }
@@ -355,8 +348,8 @@ impl Build {
     fn argument<'a>(&'a self, term: Term, values: &'a [Option<Array>]) -> Argument<'a> {
         match term {
             Term::Input(input) => match &self.sources[usize::from(input)] {
-                Source::Array(array) => array.into(),
-                Source::Scalar(scalar) => (*scalar).into(),
+                Input::Array(array) => array.into(),
+                Input::Scalar(scalar) => (*scalar).into(),
             },
             Term::Step(step) => match &values[usize::from(step)] {
                 Some(array) => array.into(),

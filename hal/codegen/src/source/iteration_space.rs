@@ -148,8 +148,10 @@ impl IterationSpace {
         if bytes <= ARGUMENT_BYTES {
             return Ok(());
         }
-        let detail =
-            format!("a kernel cannot walk {operands} arrays along {} axes", self.shape.len());
+        let detail = format!(
+            "a kernel cannot walk so many arrays ({operands}) along so many axes ({})",
+            self.shape.len()
+        );
         Err(Error::unsupported("operation", detail))
     }
 

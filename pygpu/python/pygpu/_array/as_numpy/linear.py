@@ -82,7 +82,7 @@ def matrix_transpose(x: Any, /) -> GPUArray:
 def _matrices(name: str, value: Any) -> GPUArray:
     a = on_device(value)
     if a.ndim < 2:
-        raise ValueError(f"{name} has {a.ndim} axes; a matrix has at least two")
+        raise ValueError(f"{name} has shape {a.shape}; a matrix has two axes or more")
     return a
 
 
@@ -106,7 +106,7 @@ def multi_dot(arrays: Any, *, out: GPUArray | None = None) -> GPUArray:
     """Returns the product of matrices in the best order, as :func:`numpy.linalg.multi_dot`."""
     factors = [on_device(it) for it in arrays]
     if len(factors) < 2 or any(it.ndim not in (1, 2) for it in factors):
-        raise ValueError(f"arrays has {len(factors)} arrays; two or more matrices are needed")
+        raise ValueError(f"arrays has length {len(factors)}; two or more matrices are needed")
     terms = [string.ascii_letters[k : k + 2] for k in range(len(factors))]
     if factors[0].ndim == 1:
         terms[0] = terms[0][1:]

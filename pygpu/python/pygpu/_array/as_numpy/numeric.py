@@ -259,8 +259,8 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> GP
     if len(funclist) == len(conditions) + 1:
         conditions.append(ufuncs["logical_not"](stack(conditions).any(axis=0)))
     if len(funclist) != len(conditions):
-        counts = f"{len(conditions)} conditions and {len(funclist)} functions"
-        raise ValueError(f"{counts}; as many are needed, or one function more")
+        lengths = f"condlist has length {len(conditions)} and funclist {len(funclist)}"
+        raise ValueError(f"{lengths}; allowed for funclist are the same length and one more")
     result = _core.new_like(x).fill(0)
     for condition, function in zip(conditions, funclist):
         if not callable(function):

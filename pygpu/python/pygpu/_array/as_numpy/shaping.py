@@ -246,7 +246,7 @@ def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> GPUArray
     x, window = on_device(x), extents("window_shape", window_shape)
     axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim, None, True)
     if len(axes) != len(window):
-        raise ValueError(f"window_shape is {window}; {len(axes)} extents are needed")
+        raise ValueError(f"window_shape is {window}; its length must be {len(axes)}")
     kept = list(x.shape)
     for k, extent in zip(axes, window):
         kept[k] -= extent - 1
@@ -273,7 +273,10 @@ def ravel_multi_index(
     shape, places = extents("dims", dims), [on_device(it) for it in multi_index]
     modes = [mode] * len(shape) if isinstance(mode, str) else list(mode)
     if not len(shape) == len(places) == len(modes):
-        raise ValueError(f"{len(places)} indices and {len(modes)} modes for {len(shape)} axes")
+        raise ValueError(
+            f"multi_index has length {len(places)} and mode {len(modes)}; the length of dims, "
+            f"{len(shape)}, is needed"
+        )
     number, axes = _core.full((), np.int64, 0), range(len(shape))
     for k in axes if order == "C" else reversed(axes):
         if modes[k] == "raise":
@@ -302,7 +305,7 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any
     moved = moveaxis(arr, axis, -1)
     places = list(np.ndindex(moved.shape[:-1]))
     if not places:
-        raise ValueError(f"arr has shape {arr.shape}; there is no vector along axis {axis}")
+        raise ValueError(f"arr has shape {arr.shape}, without a vector along axis {axis}")
     found = [on_device(func1d(moved[place], *args, **kwargs)) for place in places]
     made = stack(found).reshape((*moved.shape[:-1], *found[0].shape))
     own = range(found[0].ndim)
