@@ -163,7 +163,6 @@ fn attributes_are_asked_for_by_hips_numbers() {
         let error = attribute(number).expect_err("no such attribute");
         assert_eq!((error.kind(), error.status().code), (ErrorKind::InvalidArgument, 1));
         assert!(error.detail().contains(&format!("attribute is {number}")), "{error}");
-        assert!(error.detail().contains("hipErrorInvalidValue"), "{error}");
     }
 }
 

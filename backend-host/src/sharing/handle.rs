@@ -130,7 +130,7 @@ mod tests {
         };
         let octets = handle.to_octets();
         assert_eq!(Handle::parse("test", &octets, Kind::Memory).ok(), Some(handle));
-        for (position, named) in [(0, "none of the host"), (8, "needed"), (29, "reserved")] {
+        for (position, named) in [(0, "not from the host"), (8, "needed"), (29, "reserved")] {
             let mut damaged = octets;
             damaged.0[position] ^= 0x40;
             let error = Handle::parse("test", &damaged, Kind::Memory).expect_err("damaged");

@@ -268,7 +268,7 @@ fn accepted(bytes: &[u8]) -> bool {
             true
         }
         Err(error) => {
-            let named = format!("image has {} bytes and ", bytes.len());
+            let named = format!("image has a length of {} and ", bytes.len());
             assert!(error.detail().starts_with(&named), "{error}");
             false
         }

@@ -26,7 +26,7 @@ fn memory_holds_whole_texels() {
         TextureResource::Linear { address, bytes, format }.check(&Sampling::default())
     };
     assert!(linear(64, 8).is_ok());
-    assert!(linear(64, 7).expect_err("too short").to_string().contains("a texel has 8"));
+    assert!(linear(64, 7).expect_err("too short").to_string().contains("a texel has size 8"));
     assert!(linear(68, 8).expect_err("misaligned").to_string().contains("0x44"));
     let rows = |width, height, pitch| {
         TextureResource::Pitched { address: 64, width, height, pitch, format }

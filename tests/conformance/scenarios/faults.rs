@@ -113,12 +113,12 @@ pub(super) fn fault(kernel: &str) -> Outcome {
     objects.launch(kernel)?;
     let first = objects.stream.synchronize();
     let name = &device.id().to_string();
-    check_error("the first call", first, ErrorKind::LaunchFailed, &["kernel", "reset", name]);
+    check_error("the first call", first, ErrorKind::LaunchFailed, &["reset", name]);
     objects.check_all(ErrorKind::DeviceLost, &["reset", "Device.reset()"]);
     objects.check_new(ErrorKind::DeviceLost, &["reset", "Device.reset()"]);
     if !recover(&device)? {
         objects.check_all(ErrorKind::InvalidHandle, &["reset"]);
-        objects.check_new(ErrorKind::DeviceLost, &["started again"]);
+        objects.check_new(ErrorKind::DeviceLost, &["start the program again"]);
         return Ok(());
     }
     objects.check_all(ErrorKind::InvalidHandle, &["reset"]);
