@@ -129,7 +129,7 @@ pub(super) fn fault(kernel: &str) -> Outcome {
     let objects = Objects::new(&device)?;
     objects.launch(kernel)?;
     let first = objects.stream.synchronize();
-    check_error("the first call", first, ErrorKind::LaunchFailed, &["kernel", "reset"]);
+    check_error("the first call", first, ErrorKind::LaunchFailed, &["reset"]);
     drop(objects);
     recover(&device)?;
     check_works(&device)

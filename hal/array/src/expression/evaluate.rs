@@ -76,8 +76,10 @@ impl Expression {
             check_same_device(target.device(), &self.0.device)?;
             target.check_writable()?;
             let mut build = Build::new(self.0.layout.shape());
-            build.visit(&self.0)?;
-            let mut last = build.steps.len() as u8 - 1;
+            let Term::Step(mut last) = build.visit(&self.0)? else {
+                // Another thread has computed the elements meanwhile.
+                return target.assign(&self.evaluate()?);
+            };
             if target.dtype() != self.dtype() {
                 let function = Function::Unary(UnaryFunction::Copy);
                 let (compute, arguments) = (target.dtype(), smallvec![Term::Step(last)]);
