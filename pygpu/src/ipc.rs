@@ -100,7 +100,7 @@ pub(crate) fn mem_get_ipc_handle<'py>(
 /// >>> driver.IPCMemoryHandle(bytearray(3))
 /// Traceback (most recent call last):
 ///     ...
-/// pygpu._errors.InvalidArgument: handle has 3 bytes; allowed are 64
+/// pygpu._errors.InvalidArgument: handle has length 3; 64 is needed
 #[pyclass(frozen, extends = DeviceAllocation, module = "pygpu.driver")]
 pub(crate) struct IPCMemoryHandle;
 

@@ -1,7 +1,7 @@
 //! Array objects for the results of operations, and for views.
 
 use super::{Content, GPUArray, order_argument, parse_order, run};
-use crate::allocator::{ResultAllocator, allocation_object};
+use crate::allocator::{ResultAllocator, allocation_object, take_object};
 use crate::dtypes;
 use crate::errors::OrRaise;
 use gpuarray::{Array, DType, Layout};
@@ -60,7 +60,10 @@ fn in_class_of<'py>(
     arguments.set_item("strides", PyTuple::new(py, array.strides())?)?;
     if array.size() > 0 {
         let bytes = array.layout().nbytes();
-        let gpudata = allocation_object(py, array.memory(), pool, bytes)?;
+        let gpudata = match take_object(array.memory()) {
+            Some(returned) => returned,
+            None => allocation_object(py, array.memory(), pool, bytes)?,
+        };
         arguments.set_item("gpudata", gpudata)?;
     }
     let shape = PyTuple::new(py, array.shape())?;
@@ -91,6 +94,8 @@ fn in_new_like<'py>(
         );
     }
     run(py, array.size(), || target.assign(array))?;
+    // What an allocator returned for the elements is not needed any longer.
+    drop(take_object(array.memory()));
     Ok(made)
 }
 

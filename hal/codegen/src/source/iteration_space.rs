@@ -149,7 +149,7 @@ impl IterationSpace {
             return Ok(());
         }
         let detail = format!(
-            "a kernel cannot walk so many arrays ({operands}) along so many axes ({})",
+            "the number of operands is {operands} and of axes {}; the arguments of a kernel cannot hold them",
             self.shape.len()
         );
         Err(Error::unsupported("operation", detail))

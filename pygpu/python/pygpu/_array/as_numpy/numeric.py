@@ -252,8 +252,13 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> GPUArray:
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> GPUArray:
     """Returns values by the last condition that is true, as :func:`numpy.piecewise`."""
     x = on_device(x)
-    is_one = np.isscalar(condlist) or not isinstance(condlist[0], list | np.ndarray | GPUArray)
-    if is_one or (isinstance(condlist, GPUArray) and condlist.ndim <= x.ndim):
+    if isinstance(condlist, GPUArray | np.ndarray):
+        is_one = condlist.ndim <= x.ndim
+    else:
+        is_one = np.isscalar(condlist) or not any(
+            isinstance(it, list | np.ndarray | GPUArray) for it in condlist
+        )
+    if is_one:
         condlist = [condlist]
     conditions = [on_device(it).astype(np.bool_) for it in condlist]
     if len(funclist) == len(conditions) + 1:
