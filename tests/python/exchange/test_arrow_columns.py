@@ -286,7 +286,7 @@ def test_a_forged_structure_is_read_and_released(data):
         ({"buffers": ()}, "buffers: 0"),
         ({"buffers": (None,)}, "buffers: 1"),
         ({"buffers": (None, None)}, "at 0x0"),
-        ({"buffers": (None, 64)}, "address 0x40"),
+        ({"buffers": (None, 64)}, "0x40"),
         ({"buffers": (None, (1 << 64) - 64)}, "0xffff"),
         ({"buffers": (64, None), "null_count": -1}, "0x40"),
         ({"buffers": (None, None, None)}, "buffers: 3"),
