@@ -44,7 +44,7 @@ def test_info_says_in_a_line_why_there_is_no_amd_gpu(generation):
     (line,) = [it for it in info(generation).stdout.splitlines() if it.startswith("hip ")]
     assert line.split()[1] == "unavailable:"
     library = rf"libamdhip64\.so\.{generation}"
-    assert re.search(library + r".*hipError(NoDevice|InvalidDevice)", line), line
+    assert re.search(library + r".*no device that it can use", line), line
     assert "ROCM_PATH" in line
 
 
