@@ -13,10 +13,10 @@ SHORT = """
 import os, resource
 from pygpu import autoinit, compiler, gpuarray
 
-def short(function):
+def short(function, spare=1 << 20):
     pages = int(open("/proc/self/statm").read().split()[0])
     limits = resource.getrlimit(resource.RLIMIT_AS)
-    bytes = pages * os.sysconf("SC_PAGE_SIZE") + (1 << 20)
+    bytes = pages * os.sysconf("SC_PAGE_SIZE") + spare
     resource.setrlimit(resource.RLIMIT_AS, (bytes, limits[1]))
     try:
         function()
@@ -52,7 +52,7 @@ compiler.compile(text % 0)
 thread = threading.Thread(target=int)
 thread.start()
 thread.join()
-short(lambda: compiler.compile(text % 1))
+short(lambda: compiler.compile(text % 1), spare=16 << 20)  # Enough for texts, not for a stack.
 compiler.compile(text % 1)
 """,
         # The cache is empty, so the compiler must run. The C library keeps up to 40 MiB of ended
