@@ -74,10 +74,10 @@ in_python     = $(foreach name,$(2),tests/python/$(1)/test_$(name).py)
 OF_KERNELS   := $(addprefix tests/python/,compile kernels status_style)
 DRIVER_TESTS := $(OF_KERNELS) $(addprefix tests/python/,driver exchange) \
   $(call in_python,array,blas transfer) tests/python/package/test_modules.py
-HIP_TESTS    := $(OF_KERNELS) $(call in_python,array,blas) $(call in_python,exchange,arrow) \
+HIP_TESTS    := $(OF_KERNELS) $(call in_python,array,blas fused) $(call in_python,exchange,arrow) \
   $(call in_python,driver,after_reset captures driver lifetimes pools process rocm rows status stream_blocks) \
   $(call in_python,package,gallery)
-CUDA_TESTS   := tests/python/status_style $(call in_python,array,blas) \
+CUDA_TESTS   := tests/python/status_style $(call in_python,array,blas fused) \
   $(call in_python,driver,after_reset captures driver faults lifetimes status stream_blocks) \
   $(call in_python,exchange,arrow_columns dask forged_exchange numba_plugin) \
   $(call in_python,kernels,cubemaps texture_references textures) $(call in_python,package,gallery) \
@@ -151,6 +151,7 @@ test-all:
 	+$(ON_CUDA) PYGPU_BACKEND=cuda $(MAKE) test-packages MODULE=$(VENV)/.installed
 	PYGPU_BACKEND=host $(PY) benches/accuracy.py --count 2000 --check
 	PYGPU_BACKEND=host PYGPU_CHECK=1 $(PYTEST) $(CHECKED_TESTS)
+	PYGPU_BACKEND=host PYGPU_TEST_FUSED=1 $(PYTEST) tests/python/array
 	+$(MAKE) docs MODULE=$(VENV)/.installed
 
 prepare: test-programs $(MODULE) double $(PYCUDA_TESTS)

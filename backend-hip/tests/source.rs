@@ -52,7 +52,7 @@ fn text() -> &'static str {
 fn preprocessed() -> String {
     let mut seen = HashSet::new();
     let operations = operations::all();
-    let specs = operations.iter().map(|operation| operations::plan(operation).spec());
+    let specs = operations.iter().map(|operation| operations::plan(operation).spec().clone());
     let text = unit(specs.filter(|spec| seen.insert(spec.clone())));
     assert!(seen.len() > 1500 && text.contains("__CUDA_ARCH__"));
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hip-source.cpp");

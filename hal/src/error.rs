@@ -179,10 +179,10 @@ impl Error {
         &self.detail
     }
 
-    /// Adds the place in the program of the operation that failed, for an operation that was asked for earlier.
+    /// Adds the line of the program, such as `program.py:12`, that asked for an operation which has failed later.
     #[must_use]
-    pub fn asked_at(mut self, file: &str, line: u32) -> Error {
-        self.detail = format!("{} (asked for in {file}, line {line})", self.detail).into();
+    pub fn asked_at(mut self, line: &str) -> Error {
+        self.detail = format!("{} (asked for at {line})", self.detail).into();
         self
     }
 

@@ -217,6 +217,15 @@ impl Function {
         }
     }
 
+    /// Returns true if the function takes many instructions when it computes in `compute`.
+    pub fn is_long(self, compute: DType) -> bool {
+        match self {
+            Function::Unary(function) => function.properties().cost.is_long(compute),
+            Function::Binary(function) => function.properties().cost.is_long(compute),
+            _ => false,
+        }
+    }
+
     /// Returns true if the function can compute in `compute`; false for every record.
     pub(crate) fn computes_in(self, compute: DType) -> bool {
         let admits = |properties: &Properties| {

@@ -25,6 +25,7 @@ use crate::submission::some_may_capture;
 use entry::{State, Timing};
 use std::cell::Cell;
 use std::mem;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// The number of calls that are kept; earlier ones are left out of the result, which says how many.
@@ -56,9 +57,14 @@ fn is_on_here() -> bool {
     GENERATION.load(Ordering::Relaxed) == process::generation() && !process::is_exiting()
 }
 
-/// Returns a number for a line of the program, for [`AtLine`]. The same text has the same number.
+/// Returns a number above 0 for a line of the program, for [`AtLine`]. The same text has the same number.
 pub fn line_number(text: &str) -> u32 {
     STATE.lock().text_number(text)
+}
+
+/// Returns the text of a number of [`line_number`]; empty for a number of another process.
+pub fn line_text(line: u32) -> Arc<str> {
+    STATE.lock().text(line)
 }
 
 /// Names the line of the program that causes the calling thread's calls, until it is dropped.

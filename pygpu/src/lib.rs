@@ -30,6 +30,7 @@ mod pitched_copies;
 mod pool;
 mod profile;
 mod random;
+mod running_line;
 mod status;
 mod stream;
 mod stream_registry;

@@ -3,13 +3,13 @@
 use crate::current_device;
 use crate::errors::OrRaise;
 use crate::integer::argument;
+use crate::running_line::running_line;
 use crate::stream_registry::live_streams;
 use hal::DeviceId;
 use hal::poison::Unpoisoned as _;
 use hal::process::ProcessMutex;
 use hal::recording::{self, AtLine, Recording, Session, Sort, copy_rate};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
-use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::collections::HashMap;
@@ -21,52 +21,7 @@ use std::sync::Mutex;
 /// nothing is recorded, this costs one load. The caller holds no locks.
 #[inline]
 pub(crate) fn at_line(py: Python<'_>) -> Option<AtLine> {
-    (recording::is_on() && !AtLine::is_known()).then(|| AtLine::new(line(py)))
-}
-
-/// The numbers of lines by code object and line; `None` for this package's own lines. The code objects are kept.
-static LINES: ProcessMutex<HashMap<(usize, i32), Option<u32>>> = ProcessMutex::new(HashMap::new);
-
-/// Returns the number of the innermost line that is not in this package; 0 if there is none.
-#[cold]
-fn line(py: Python<'_>) -> u32 {
-    // SAFETY: the thread holds Python's lock; a frame that runs is alive.
-    let innermost = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyEval_GetFrame().cast()) };
-    let mut next = innermost;
-    while let Some(frame) = next.take() {
-        let pointer: *mut ffi::PyFrameObject = frame.as_ptr().cast();
-        // SAFETY: the object is a frame, and the code is a new reference.
-        let (code, number) = unsafe {
-            let code = Bound::from_owned_ptr(py, ffi::PyFrame_GetCode(pointer).cast());
-            (code, ffi::PyFrame_GetLineNumber(pointer))
-        };
-        let key = (code.as_ptr() as usize, number);
-        let known = LINES.lock().get(&key).copied();
-        let found = known.unwrap_or_else(|| {
-            let found = named(&code, number).unwrap_or(None);
-            if LINES.lock().insert(key, found).is_none() {
-                std::mem::forget(code);
-            }
-            found
-        });
-        if let Some(found) = found {
-            return found;
-        }
-        next = frame.getattr("f_back").ok().filter(|back| !back.is_none());
-    }
-    0
-}
-
-/// Returns the number of a line of the program; `None` for a line of this package.
-#[cold]
-fn named(code: &Bound<'_, PyAny>, number: i32) -> PyResult<Option<u32>> {
-    let file: String = code.getattr("co_filename")?.extract()?;
-    let package: PathBuf = code.py().import("pygpu._core")?.getattr("__file__")?.extract()?;
-    let beside = package.ancestors().nth(2).unwrap_or(&package);
-    let is_own = ["pygpu", "PyGPU", "PybindGPU"]
-        .iter()
-        .any(|name| PathBuf::from(&file).starts_with(beside.join(name)));
-    Ok((!is_own).then(|| recording::line_number(&format!("{file}:{number}"))))
+    (recording::is_on() && !AtLine::is_known()).then(|| AtLine::new(running_line(py)))
 }
 
 /// The rates of the devices' own copies, which are measured once.

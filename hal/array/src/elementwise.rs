@@ -277,11 +277,10 @@ impl Array {
         // Unless it came from an allocator, new memory is not referenced elsewhere. Its first use needs ordering
         // only if it is plain memory, which was not allocated on this stream.
         let is_own = self.allocator.is_none();
-        let is_new = is_own && self.memory.stream().id() == self.stream().id();
         if !is_own {
             self.check_new(arrays(arguments).filter(|array| !array.is_same_view(self)))?;
         }
-        self.launch(function, compute, arguments, is_new)
+        self.apply_first_of(function, compute, arguments, is_own)
     }
 
     /// Applies a function and stores the values in this array, which has the arguments' shape and overlaps none of

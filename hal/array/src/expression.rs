@@ -20,8 +20,8 @@ use hal::scalar::Scalar;
 use hal::stream::Stream;
 use smallvec::SmallVec;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// An array whose elements are computed when they are needed.
 ///
@@ -60,8 +60,8 @@ struct Node {
     is_argument: AtomicBool,
     /// True once the value has been computed as a part of another one, without being stored.
     was_used: AtomicBool,
-    /// The file and the line of the program that asked for the value.
-    origin: OnceLock<(Arc<str>, u32)>,
+    /// The line of the program that asked for the value; 0 if it is unknown.
+    line: AtomicU32,
     state: Mutex<State>,
 }
 
@@ -246,7 +246,7 @@ impl From<&Array> for Expression {
             is_kept: AtomicBool::new(false),
             is_argument: AtomicBool::new(false),
             was_used: AtomicBool::new(false),
-            origin: OnceLock::new(),
+            line: AtomicU32::new(0),
             state: Mutex::new(State::Done(array.clone())),
         }))
     }
@@ -319,7 +319,7 @@ impl Expression {
             check_same_device(device, other)?;
         }
         let mut parts = SmallVec::new();
-        let mut size = Size { steps: 1, inputs: 0, is_long: is_long(function, compute) };
+        let mut size = Size { steps: 1, inputs: 0, is_long: function.is_long(compute) };
         for (position, argument) in arguments.iter().enumerate() {
             parts.push(match argument {
                 ExpressionArgument::Expression(expression) => expression.part(&mut size),
@@ -340,7 +340,7 @@ impl Expression {
             });
         }
         if size.steps >= Formula::MOST_STEPS || size.inputs > Formula::MOST_INPUTS {
-            size = Size { steps: 1, inputs: parts.len(), is_long: is_long(function, compute) };
+            size = Size { steps: 1, inputs: parts.len(), is_long: function.is_long(compute) };
             for part in &mut parts {
                 if let Part::Node(node) = part {
                     let node = node.clone();
@@ -357,7 +357,7 @@ impl Expression {
             is_kept: AtomicBool::new(false),
             is_argument: AtomicBool::new(false),
             was_used: AtomicBool::new(false),
-            origin: OnceLock::new(),
+            line: AtomicU32::new(0),
             state: Mutex::new(State::Pending(Pending { function, compute, parts, block: None })),
         })))
     }
@@ -401,9 +401,10 @@ impl Expression {
         self.0.is_kept.store(is_kept, Ordering::Release);
     }
 
-    /// Notes the file and the line that asked for the value. Errors of its computation name them.
-    pub fn asked_at(&self, file: Arc<str>, line: u32) {
-        let _ = self.0.origin.set((file, line));
+    /// Notes the line of the program that asked for the value, by [`line_number`](hal::recording::line_number). Errors
+    /// of its computation name it.
+    pub fn asked_at(&self, line: u32) {
+        self.0.line.store(line, Ordering::Relaxed);
     }
 
     /// Returns the arrays that the function itself reads. Other functions may read more.
@@ -419,14 +420,6 @@ impl Expression {
                 arrays.collect()
             }
         }
-    }
-}
-
-fn is_long(function: Function, compute: DType) -> bool {
-    match function {
-        Function::Unary(unary) => unary.properties().cost.is_long(compute),
-        Function::Binary(binary) => binary.properties().cost.is_long(compute),
-        _ => false,
     }
 }
 

@@ -343,7 +343,7 @@ impl State {
     }
 
     pub(super) fn text(&self, number: u32) -> Arc<str> {
-        self.texts[number as usize].clone()
+        self.texts.get(number as usize).unwrap_or(&self.texts[0]).clone()
     }
 
     pub(super) fn push(

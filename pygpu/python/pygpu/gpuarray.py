@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ._array.as_numpy.linear import *  # noqa: F403
     from ._array.as_numpy.numeric import *  # noqa: F403
     from ._array.as_numpy.order import *  # noqa: F403
+    from ._array.as_numpy.selection import *  # noqa: F403
     from ._array.as_numpy.shaping import *  # noqa: F403
     from ._array.as_numpy.statistics import *  # noqa: F403
     from ._array.axes import *  # noqa: F403

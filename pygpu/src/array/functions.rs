@@ -44,8 +44,7 @@ pub(super) fn unary_into<'py>(
         run_on(array, target.size(), || target.set_unary(function, input))?;
         return Ok(out.clone().into_any());
     }
-    if fused::is_on()
-        && stream.is_none_or(|stream| stream.is_none())
+    if fused::is_on_without([stream])
         && let Some(pending) = fused::unary(function, array)?
     {
         return Ok(pending);
@@ -101,9 +100,8 @@ pub(crate) fn select<'py>(
 ) -> Object<'py> {
     let criterion = expect_array("criterion", criterion)?;
     let out = optional_array("out", out)?;
-    if fused::is_on()
-        && out.is_none()
-        && stream.is_none_or(|stream| stream.is_none())
+    if out.is_none()
+        && fused::is_on_without([stream])
         && let Some(pending) = fused::select([criterion, then_, else_], positive)?
     {
         return Ok(pending);

@@ -5,15 +5,14 @@ use super::replaced::Replaced;
 use super::{Content, GPUArray, run};
 use crate::allocator::ResultAllocator;
 use crate::dtypes;
+use crate::running_line::running_line;
 use gpuarray::function::{BinaryFunction, UnaryFunction};
 use gpuarray::{DType, Expression, ExpressionArgument, FusedBlock};
 use numpy::PyArrayDescr;
 use once_cell::sync::OnceCell;
-use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::PyTuple;
 use std::cell::RefCell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
@@ -25,20 +24,25 @@ static ENTERED: AtomicUsize = AtomicUsize::new(0);
 thread_local! {
     /// This thread's block, and the number of times that it has been entered.
     static BLOCK: RefCell<(Option<FusedBlock>, usize)> = const { RefCell::new((None, 0)) };
-
-    /// The code that asked for the last value of the block, and the name of its file.
-    static FILE: RefCell<Option<(Py<PyAny>, Arc<str>)>> = const { RefCell::new(None) };
 }
 
 /// Returns true if the operations of this thread are computed together.
 #[inline]
 pub(super) fn is_on() -> bool {
-    ENTERED.load(Ordering::Relaxed) != 0 && BLOCK.with_borrow(|(block, _)| block.is_some())
+    // A thread that ends may use arrays after its block is gone.
+    ENTERED.load(Ordering::Relaxed) != 0
+        && BLOCK.try_with(|block| block.borrow().0.is_some()).unwrap_or(false)
+}
+
+/// Returns true if an operation is computed together with others: not if it has one of the options, such as a stream.
+#[inline]
+pub(super) fn is_on_without<const N: usize>(options: [Option<Any<'_, '_>>; N]) -> bool {
+    is_on() && options.iter().flatten().all(|option| option.is_none())
 }
 
 /// The elements of an array object that may not have been computed.
 pub(super) struct Deferred {
-    expression: Expression,
+    pub(super) expression: Expression,
     pub(super) descr: Py<PyArrayDescr>,
 }
 
@@ -49,10 +53,6 @@ impl Drop for Deferred {
 }
 
 impl Deferred {
-    pub(super) fn expression(&self) -> &Expression {
-        &self.expression
-    }
-
     /// Computes the elements.
     pub(super) fn compute(&self) -> PyResult<Content> {
         Python::attach(|py| {
@@ -190,7 +190,7 @@ fn defer<'py>(
         Some(descr) => descr,
         None => descr_of(&expression, likes)?,
     };
-    note_line(py, &expression)?;
+    expression.asked_at(running_line(py));
     expression.keep(true);
     let is_added =
         BLOCK.with_borrow(|(block, _)| block.as_ref().is_some_and(|block| block.add(&expression)));
@@ -212,34 +212,6 @@ fn descr_of(expression: &Expression, likes: &[Any<'_, '_>]) -> PyResult<Py<PyArr
         }
     }
     dtypes::to_numpy(py, expression.dtype())
-}
-
-/// Notes the line that Python is running, for errors of an expression.
-fn note_line(py: Python<'_>, expression: &Expression) -> PyResult<()> {
-    // SAFETY: Python's lock is held. The frame is borrowed from the interpreter, and the code is a new reference.
-    let (code, line) = unsafe {
-        let frame = ffi::PyEval_GetFrame();
-        if frame.is_null() {
-            return Ok(());
-        }
-        let code = Bound::from_owned_ptr_or_opt(py, ffi::PyFrame_GetCode(frame).cast());
-        (code, ffi::PyFrame_GetLineNumber(frame))
-    };
-    let Some(code) = code else { return Ok(()) };
-    let known = FILE.with_borrow(|last| {
-        last.as_ref().filter(|(last, _)| last.is(&code)).map(|(_, file)| file.clone())
-    });
-    let file = match known {
-        Some(file) => file,
-        None => {
-            let file: Arc<str> =
-                code.getattr("co_filename")?.cast::<PyString>()?.to_string_lossy().into();
-            FILE.replace(Some((code.unbind(), file.clone())));
-            file
-        }
-    };
-    expression.asked_at(file, u32::try_from(line).unwrap_or(0));
-    Ok(())
 }
 
 impl GPUArray {
@@ -312,7 +284,6 @@ impl Fused {
             if *times == 0 { block.take() } else { None }
         });
         let Some(block) = ended else { return Ok(()) };
-        drop(FILE.take());
         let computed = run(py, usize::MAX, || block.compute());
         match exception.get_item(0) {
             // The program's own exception is more important.

@@ -30,7 +30,7 @@ pub(super) fn fill_with(
     if let Ok(other) = value.cast::<GPUArray>()
         && let Some(pending) = other.get().pending()
     {
-        return run(py, array.size(), || pending.expression().assign_to(array));
+        return run(py, array.size(), || pending.expression.assign_to(array));
     }
     if let DType::Opaque(_) = array.dtype() {
         let value = records_of("value", descr, value)?;

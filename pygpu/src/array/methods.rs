@@ -84,8 +84,7 @@ impl GPUArray {
         copy: bool,
     ) -> Object<'py> {
         let (descr, dtype) = dtypes::parse(dtype)?;
-        if fused::is_on()
-            && stream.is_none_or(|stream| stream.is_none())
+        if fused::is_on_without([stream])
             && (order, casting, copy) == (Some("K"), "unsafe", true)
             && let Some(pending) = fused::cast(slf, &descr, dtype)?
         {

@@ -24,9 +24,8 @@ pub(super) fn binary_into<'py>(
     stream: OptionalAny<'_, 'py>,
 ) -> Object<'py> {
     let out = optional_array("out", out)?;
-    if fused::is_on()
-        && out.is_none()
-        && stream.is_none_or(|stream| stream.is_none())
+    if out.is_none()
+        && fused::is_on_without([stream])
         && (a.is_instance_of::<GPUArray>() || b.is_instance_of::<GPUArray>())
         && let Some(pending) = fused::binary(function, [a, b])?
     {

@@ -192,7 +192,7 @@ impl GPUArray {
     pub(super) fn layout(&self) -> PyResult<&Layout> {
         match (self.vacant(), self.pending()) {
             (Some(vacant), _) => Ok(&vacant.layout),
-            (None, Some(pending)) => Ok(pending.expression().layout()),
+            (None, Some(pending)) => Ok(pending.expression.layout()),
             (None, None) => Ok(self.array()?.layout()),
         }
     }
@@ -200,7 +200,7 @@ impl GPUArray {
     pub(super) fn element(&self) -> PyResult<DType> {
         match (self.vacant(), self.pending()) {
             (Some(vacant), _) => Ok(vacant.element),
-            (None, Some(pending)) => Ok(pending.expression().dtype()),
+            (None, Some(pending)) => Ok(pending.expression.dtype()),
             (None, None) => Ok(self.array()?.dtype()),
         }
     }

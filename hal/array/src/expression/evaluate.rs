@@ -51,11 +51,6 @@ impl Expression {
         if was_computed || Arc::strong_count(&self.0) > 1 { array.copy() } else { Ok(array) }
     }
 
-    /// Returns the array if the elements have been computed.
-    pub fn evaluated(&self) -> Option<Array> {
-        self.0.done()
-    }
-
     /// Computes the elements and stores them in an array, converted to its type.
     ///
     /// # Errors
@@ -123,10 +118,10 @@ impl Node {
     }
 
     #[cold]
-    fn name_origin(&self, error: Error) -> Error {
-        match self.origin.get() {
-            Some((file, line)) => error.asked_at(file, *line),
-            None => error,
+    fn name_line(&self, error: Error) -> Error {
+        match self.line.load(Ordering::Relaxed) {
+            0 => error,
+            line => error.asked_at(&recording::line_text(line)),
         }
     }
 
@@ -154,9 +149,9 @@ pub(super) fn evaluate(nodes: &[Arc<Node>]) -> Result<()> {
     for node in &stored {
         let layout = node.layout.clone();
         let array = Array::with_new_memory(&node.device, &node.stream, layout, node.dtype);
-        arrays.push(array.map_err(|error| node.name_origin(error))?);
+        arrays.push(array.map_err(|error| node.name_line(error))?);
     }
-    build.store(&steps, &arrays, true).map_err(|error| last.name_origin(error))?;
+    build.store(&steps, &arrays, true).map_err(|error| last.name_line(error))?;
     for (known, _) in &build.known {
         known.was_used.store(true, Ordering::Relaxed);
     }

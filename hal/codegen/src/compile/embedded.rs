@@ -394,7 +394,7 @@ mod tests {
     /// Two specifications and another.
     fn specs() -> [KernelSpec; 3] {
         let groups = catalogue();
-        [0, 1, 2].map(|group| groups[group].plans[0].spec())
+        [0, 1, 2].map(|group| groups[group].plans[0].spec().clone())
     }
 
     /// Code that never reaches a device.
@@ -428,7 +428,7 @@ mod tests {
         assert_eq!(embedded.code(&other.source()).as_deref(), Some(&b"small"[..]));
         // Another version's source has the same kernels' names.
         assert_eq!(embedded.code(&a.source().replace("    ", "\t")), None);
-        let unknown = catalogue()[3].plans[0].spec();
+        let unknown = catalogue()[3].plans[0].spec().clone();
         assert_eq!(embedded.code(&unknown.source()), None);
     }
 

@@ -35,7 +35,7 @@ pub struct Group {
 impl Group {
     /// Returns the specifications of the group's kernels.
     pub fn specs(&self) -> Vec<KernelSpec> {
-        self.plans.iter().map(Plan::spec).collect()
+        self.plans.iter().map(Plan::spec).cloned().collect()
     }
 }
 
@@ -98,7 +98,7 @@ impl Catalogue {
     fn add(&mut self, name: String, operations: impl IntoIterator<Item = Description>) {
         let checked = operations.into_iter().filter_map(|it| Operation::new(it).ok());
         let plans = checked.filter_map(|operation| Plan::new(&operation).ok());
-        let plans: Vec<Plan> = plans.filter(|plan| self.seen.insert(plan.spec())).collect();
+        let plans: Vec<Plan> = plans.filter(|plan| self.seen.insert(plan.spec().clone())).collect();
         if !plans.is_empty() {
             self.groups.push(Group { name: name.to_ascii_lowercase(), plans });
         }

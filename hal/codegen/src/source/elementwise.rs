@@ -79,7 +79,7 @@ impl Computation for Single {
     }
 
     fn is_long(&self) -> bool {
-        is_long(self.function, self.compute)
+        self.function.is_long(self.compute)
     }
 
     fn title(&self) -> String {
@@ -125,7 +125,7 @@ impl Computation for Formula {
     }
 
     fn is_long(&self) -> bool {
-        self.steps().iter().any(|step| is_long(step.function, step.compute))
+        self.steps().iter().any(|step| step.function.is_long(step.compute))
     }
 
     /// A checksum of the steps. Two formulas with the same one have different sources, and the cache on disk
@@ -175,15 +175,6 @@ impl Computation for Formula {
             "struct {name}_values {{\n{fields}}};\nDEVICE {name}_values {name}_value({parameters}) {{\n{steps}    \
              {name}_values values;\n{stores}    return values;\n}}\n"
         )
-    }
-}
-
-/// Returns true for functions that take many instructions.
-fn is_long(function: Function, compute: DType) -> bool {
-    match function {
-        Function::Unary(unary) => unary.properties().cost.is_long(compute),
-        Function::Binary(binary) => binary.properties().cost.is_long(compute),
-        _ => false,
     }
 }
 

@@ -148,8 +148,8 @@ impl Plan {
     }
 
     /// Returns the specification of the kernels that the launches call.
-    pub fn spec(&self) -> KernelSpec {
-        self.spec.clone()
+    pub fn spec(&self) -> &KernelSpec {
+        &self.spec
     }
 
     /// Returns the launches, in order.

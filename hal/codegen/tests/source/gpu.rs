@@ -35,8 +35,11 @@ pub(crate) fn run(operations: &[Description]) -> bool {
     let mirrors: Vec<Mirror> = blocks().into_iter().map(|host| Mirror::new(gpu, host)).collect();
     let mut plans: Vec<Plan> = operations.iter().map(|it| plan(&moved(it, &mirrors))).collect();
     let mut seen = HashSet::new();
-    let specs: Vec<KernelSpec> =
-        plans.iter().map(Plan::spec).filter(|spec| seen.insert(spec.clone())).collect();
+    let specs: Vec<KernelSpec> = plans
+        .iter()
+        .map(|plan| plan.spec().clone())
+        .filter(|spec| seen.insert(spec.clone()))
+        .collect();
     let module = Module::new(gpu, &gpu.compile(&unit(specs)));
     for plan in &mut plans {
         // Kernels must not rely on the contents of the workspace, for example zeros.

@@ -146,8 +146,10 @@ pub(crate) fn run_as(runs: Runs, operations: &[Description]) -> bool {
         COMPILED.with_borrow(|compiled| !compiled.contains_key(&(spec.clone(), runs)))
     };
     let mut seen = HashSet::new();
-    let specs =
-        plans.iter().map(Plan::spec).filter(|spec| is_new(spec) && seen.insert(spec.clone()));
+    let specs = plans
+        .iter()
+        .map(|plan| plan.spec().clone())
+        .filter(|spec| is_new(spec) && seen.insert(spec.clone()));
     let specs: Vec<KernelSpec> = specs.collect();
     if !specs.is_empty() {
         let Some(library) = compile(runs, &specs) else {
@@ -168,7 +170,8 @@ pub(crate) fn run_as(runs: Runs, operations: &[Description]) -> bool {
         let memory =
             Live(arrays.chain(std::iter::once(range.start as usize..range.end as usize)).collect());
         let checking = Checking { checks: CHECKS, memory: &memory, shared_bytes: 0 };
-        let library = COMPILED.with_borrow(|compiled| compiled[&(plan.spec(), runs)].clone());
+        let library =
+            COMPILED.with_borrow(|compiled| compiled[&(plan.spec().clone(), runs)].clone());
         let names = plan.spec().kernel_names();
         for launch in plan.launches() {
             let kernel = Kernel::find(&library, &names[launch.kernel]).unwrap();

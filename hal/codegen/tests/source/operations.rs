@@ -402,7 +402,7 @@ pub(crate) fn plans() -> Vec<(KernelSpec, Plan)> {
     let mut seen = HashSet::new();
     let plans = all().into_iter().map(|operation| plan(&operation));
     let distinct =
-        plans.map(|plan| (plan.spec(), plan)).filter(|(spec, _)| seen.insert(spec.clone()));
+        plans.map(|plan| (plan.spec().clone(), plan)).filter(|(spec, _)| seen.insert(spec.clone()));
     let step = if every { 1 } else { 37 };
     // Kernels that have crashed a compiler are always included.
     let known = |spec: &KernelSpec| {

@@ -24,7 +24,7 @@ pub(super) unsafe fn execute(stream: &DriverStream, operation: &Operation) -> Re
     if plan.launches().is_empty() {
         return Ok(());
     }
-    let kernels = stream.device().builtins.get(&plan.spec())?;
+    let kernels = stream.device().builtins.get(plan.spec())?;
     let workspace_bytes = plan.workspace_bytes();
     if workspace_bytes == 0 {
         // SAFETY: the caller's promise.

@@ -43,7 +43,7 @@ _METHODS = {
     "searchsorted": (".as_numpy.order", "searchsorted"),
     "squeeze": (".as_numpy.shaping", "squeeze"),
     "swapaxes": (".shapes", "swapaxes"),
-    "take": (".as_numpy.shaping", "take"),
+    "take": (".as_numpy.selection", "take"),
     "tobytes": (".as_numpy.conversion", "tobytes"),
     "trace": (".shapes", "trace"),
 }

@@ -14,16 +14,18 @@ HOMES = {
         angle choose convolve correlate ediff1d fix gradient interp piecewise polyval select sinc
         trapezoid unwrap vander""",
     "._array.as_numpy.order": """
-        bincount digitize histogram histogram2d histogram_bin_edges in1d intersect1d isin lexsort
-        searchsorted setdiff1d setxor1d union1d unique""",
+        argpartition bincount digitize histogram histogram2d histogram_bin_edges in1d
+        intersect1d isin lexsort partition searchsorted setdiff1d setxor1d union1d unique""",
+    "._array.as_numpy.selection": """
+        argwhere copyto delete extract insert place putmask ravel_multi_index
+        take_along_axis unravel_index""",
     "._array.as_numpy.shaping": """
-        append apply_along_axis apply_over_axes argpartition argwhere atleast_1d atleast_2d
-        atleast_3d block column_stack copyto delete diag diagflat dsplit dstack extract fftshift
-        hsplit ifftshift insert meshgrid pad partition place putmask ravel_multi_index resize rot90
-        sliding_window_view squeeze take_along_axis tri trim_zeros unravel_index vsplit""",
+        append apply_along_axis apply_over_axes atleast_1d atleast_2d atleast_3d block
+        column_stack diag diagflat dsplit dstack fftshift hsplit ifftshift meshgrid pad
+        resize rot90 sliding_window_view squeeze tri trim_zeros vsplit""",
     "._array.as_numpy.statistics": """
         average corrcoef cov median nanargmax nanargmin nancumprod nancumsum nanmax nanmean
         nanmedian nanmin nanpercentile nanquantile nanstd nanvar percentile quantile""",
 }
 # PyCUDA has other functions of these names in ``gpuarray``.
-DIFFERENT = {"dot": "linear", "take": "shaping"}
+DIFFERENT = {"dot": "linear", "take": "selection"}

@@ -15,8 +15,8 @@ from ..reductions import stored
 from ..shapes import broadcast_arrays, broadcast_to, concatenate, flip, stack
 from .operands import axes_of, inexact, on_device, on_host, ufuncs
 from .order import searchsorted
-from .shaping import along as elements_along
-from .shaping import places_of
+from .selection import along as elements_along
+from .selection import places_of
 
 __all__ = ["angle", "choose", "convolve", "correlate", "ediff1d", "fix", "gradient", "interp"]
 __all__ += ["piecewise", "polyval", "select", "sinc", "trapezoid", "unwrap", "vander"]

@@ -1,4 +1,4 @@
-"""Searches in sorted elements, and their results: sets, counts, histograms."""
+"""Sorted elements, searches in them, and the results: partitions, sets, counts, histograms."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ..axes import argsort, cumsum, sort
 from ..creation import arange
 from ..shapes import concatenate, flip
 from .operands import axes_of, is_nan, on_device, on_host, ufuncs
-from .shaping import along
+from .selection import along, check_places
 
-__all__ = ["bincount", "digitize", "histogram", "histogram2d", "histogram_bin_edges", "in1d"]
-__all__ += ["intersect1d", "isin", "lexsort", "searchsorted", "setdiff1d", "setxor1d", "union1d"]
-__all__ += ["unique"]
+__all__ = ["argpartition", "bincount", "digitize", "histogram", "histogram2d"]
+__all__ += ["histogram_bin_edges", "in1d", "intersect1d", "isin", "lexsort", "partition"]
+__all__ += ["searchsorted", "setdiff1d", "setxor1d", "union1d", "unique"]
 
 
 def _precedes(x: GPUArray, y: GPUArray, or_equal: bool) -> GPUArray:
@@ -358,3 +358,26 @@ def histogram2d(
         rows, columns = (edge[1:] - edge[:-1] for edge in edges)
         counts = counts / (rows[:, None] * columns) / counts.sum()
     return counts, edges[0], edges[1]
+
+
+def partition(
+    a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None
+) -> GPUArray:
+    """Returns the elements sorted along an axis, for a partition as :func:`numpy.partition`."""
+    a, axis = _partitioned(a, kth, axis)
+    return sort(a, axis)
+
+
+def argpartition(
+    a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None
+) -> GPUArray:
+    """Returns the order along an axis, for a partition as :func:`numpy.argpartition`."""
+    a, axis = _partitioned(a, kth, axis)
+    return argsort(a, axis)
+
+
+def _partitioned(a: Any, kth: Any, axis: int | None) -> tuple[GPUArray, int]:
+    a = on_device(a).ravel() if axis is None else on_device(a)
+    (axis,) = axes_of(-1 if axis is None else axis, a.ndim)
+    check_places("kth", on_host(kth), a.shape[axis])
+    return a, axis

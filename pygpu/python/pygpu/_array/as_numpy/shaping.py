@@ -1,4 +1,4 @@
-"""Arrays of elements in other places: joined, padded, taken out, put in."""
+"""Arrays of other shapes: joined, padded, repeated, in parts."""
 
 from __future__ import annotations
 
@@ -7,60 +7,23 @@ from typing import Any
 import numpy as np
 
 from ... import _core
-from ..._arguments import extents, gpu_array
+from ..._arguments import extents
 from ..._core import GPUArray
 from .. import shapes
-from ..advanced_indexing import compress, flatnonzero, nonzero
-from ..axes import along_axis, argsort, normalize_axis_tuple, sort
+from ..advanced_indexing import nonzero
+from ..axes import normalize_axis_tuple
 from ..creation import arange
-from ..reductions import stored
 from ..shapes import array_split, broadcast_to, concatenate, flip, hstack, moveaxis, stack, swapaxes
-from .operands import axes_of, on_device, on_host, ufuncs
+from .operands import axes_of, on_device, on_host
 
-__all__ = ["append", "apply_along_axis", "apply_over_axes", "argpartition", "argwhere"]
-__all__ += ["atleast_1d", "atleast_2d", "atleast_3d", "block", "column_stack", "copyto", "delete"]
-__all__ += ["diag", "diagflat", "dsplit", "dstack", "extract", "fftshift", "hsplit", "ifftshift"]
-__all__ += ["insert", "meshgrid", "pad", "partition", "place", "putmask", "ravel_multi_index"]
-__all__ += ["resize", "rot90", "sliding_window_view", "squeeze", "take_along_axis", "tri"]
-__all__ += ["trim_zeros", "unravel_index", "vsplit"]
+__all__ = ["append", "apply_along_axis", "apply_over_axes", "atleast_1d", "atleast_2d"]
+__all__ += ["atleast_3d", "block", "column_stack", "diag", "diagflat", "dsplit", "dstack"]
+__all__ += ["fftshift", "hsplit", "ifftshift", "meshgrid", "pad", "resize", "rot90"]
+__all__ += ["sliding_window_view", "squeeze", "tri", "trim_zeros", "vsplit"]
 
 
-def _along(a: GPUArray, indices: Any, axis: int) -> GPUArray:
+def elements_at(a: GPUArray, indices: Any, axis: int) -> GPUArray:
     return a[(*(slice(None),) * axis, indices)]
-
-
-def take(
-    a: Any, indices: Any, axis: int | None = None, out: GPUArray | None = None, mode: str = "raise"
-) -> GPUArray:
-    """Returns the elements at places along an axis, as :func:`numpy.take`.
-
-    It is the arrays' method ``take``; ``gpuarray.take`` is PyCUDA's function.
-    """
-    a, axis = along_axis(on_device(a), axis)
-    indices = places_of("indices", on_device(indices), a.shape[axis], mode)
-    return stored(_along(a, indices, axis), out)
-
-
-def places_of(name: str, indices: GPUArray, n: int, mode: str) -> GPUArray:
-    """Returns the indices; those out of bounds are refused, wrapped or clipped by ``mode``."""
-    if indices.dtype.kind not in "iu":
-        raise TypeError(f"{name} have dtype {indices.dtype}; integers are needed")
-    if mode == "raise":
-        _check_bounds(indices, n)
-    if mode not in ("raise", "wrap", "clip"):
-        raise ValueError(f"mode is {mode!r}; 'raise', 'wrap' or 'clip' is needed")
-    if n and mode == "wrap":
-        return ufuncs["remainder"](indices.astype(np.int64), n)
-    if n and mode == "clip":
-        return ufuncs["minimum"](ufuncs["maximum"](indices.astype(np.int64), 0), n - 1)
-    return indices
-
-
-def _check_bounds(indices: GPUArray, n: int) -> None:
-    """Waits for the device, to refuse indices out of bounds."""
-    if indices.size:
-        ends = np.array([indices.min().get(), indices.max().get()])
-        _check_places("indices", ends, n)
 
 
 def squeeze(a: Any, axis: Any = None) -> GPUArray:
@@ -160,7 +123,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> GP
             places = np.pad(np.arange(a.shape[axis]), (before, after), mode, **kwargs)  # type: ignore[call-overload]
             if mode in ("reflect", "symmetric") and kwargs.get("reflect_type") == "odd":
                 raise TypeError("reflect_type is 'odd'; on the device it is 'even'")
-            a = _along(a, on_device(places), axis)
+            a = elements_at(a, on_device(places), axis)
     return a.copy() if a is array else a
 
 
@@ -255,44 +218,6 @@ def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> GPUArray
     return shapes.strided_view(x, (*kept, *window), (*x.strides, *(x.strides[k] for k in axes)))
 
 
-def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[GPUArray, ...]:
-    """Returns the places along axes of numbered elements, as :func:`numpy.unravel_index`."""
-    indices, shape = on_device(indices), extents("shape", shape)
-    _check_numbers("indices", indices, int(np.prod(shape, dtype=int)))
-    rest, places = indices.astype(np.int64), []
-    for extent in shape if order == "F" else shape[::-1]:
-        places.append(rest % extent)
-        rest = rest // extent
-    return tuple(places if order == "F" else places[::-1])
-
-
-def ravel_multi_index(
-    multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C"
-) -> GPUArray:
-    """Returns the numbers of elements from their places, as :func:`numpy.ravel_multi_index`."""
-    shape, places = extents("dims", dims), [on_device(it) for it in multi_index]
-    modes = [mode] * len(shape) if isinstance(mode, str) else list(mode)
-    if not len(shape) == len(places) == len(modes):
-        raise ValueError(
-            f"multi_index has length {len(places)} and mode {len(modes)}; the length of dims, "
-            f"{len(shape)}, is needed"
-        )
-    number, axes = _core.full((), np.int64, 0), range(len(shape))
-    for k in axes if order == "C" else reversed(axes):
-        if modes[k] == "raise":
-            _check_numbers("multi_index", places[k], shape[k])
-        number = number * shape[k] + places_of("multi_index", places[k], shape[k], modes[k])
-    return number
-
-
-def _check_numbers(name: str, indices: GPUArray, n: int) -> None:
-    if indices.dtype.kind not in "iu":
-        raise TypeError(f"{name} has dtype {indices.dtype}; integers are needed")
-    wrong = [it for it in (indices.min, indices.max) if indices.size and not 0 <= int(it()) < n]
-    if wrong:
-        raise ValueError(f"{name} has the element {wrong[0]()}; allowed are 0 to {n - 1}")
-
-
 def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> GPUArray:
     """Returns a function's results for vectors, one call each, as :func:`numpy.apply_along_axis`.
 
@@ -319,14 +244,6 @@ def apply_over_axes(func: Any, a: Any, axes: Any) -> GPUArray:
         found = func(a, axis)
         a = found if found.ndim == a.ndim else shapes.expand_dims(found, axis)
     return a
-
-
-def argwhere(a: Any) -> GPUArray:
-    """Returns the indices of the elements that are not zero, as :func:`numpy.argwhere`."""
-    a = on_device(a)
-    if a.ndim == 0:
-        return _core.full((int(bool(a.get())), 0), np.int64, 0)
-    return stack(nonzero(a), axis=1)
 
 
 def _at_least(ndim: int, arrays: tuple[Any, ...]) -> Any:
@@ -391,89 +308,6 @@ def _split(name: str, ary: GPUArray, sections: Any, axis: int, least: int) -> li
     return array_split(ary, sections, axis)
 
 
-def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> GPUArray:
-    """Returns the elements at an index for each place, as :func:`numpy.take_along_axis`.
-
-    >>> a = gpuarray.to_gpu([[3, 1], [2, 4]])
-    >>> gpuarray.take_along_axis(a, gpuarray.argsort(a), 1).get()
-    array([[1, 3],
-           [2, 4]])
-    """
-    arr, indices = on_device(arr), on_device(indices)
-    if indices.dtype.kind not in "iu":
-        raise IndexError(f"indices have dtype {indices.dtype}; integers are needed")
-    if axis is None:
-        if indices.ndim != 1:
-            raise ValueError(f"indices.ndim is {indices.ndim}; without an axis it must be 1")
-        arr, axis = arr.ravel(), 0
-    (axis,) = axes_of(axis, arr.ndim)
-    _check_bounds(indices, arr.shape[axis])
-    return along(arr, indices, axis)
-
-
-def along(arr: GPUArray, indices: GPUArray, axis: int) -> GPUArray:
-    """Returns the elements at an index for each place; those out of bounds are not refused."""
-    if indices.ndim != arr.ndim:
-        raise ValueError(f"indices.ndim is {indices.ndim}; arr.ndim is {arr.ndim}")
-    places = list(meshgrid(*map(arange, arr.shape), copy=False, sparse=True, indexing="ij"))
-    places[axis] = indices
-    return arr[tuple(places)]
-
-
-def delete(arr: Any, obj: Any, axis: int | None = None) -> GPUArray:
-    """Returns an array without some of its elements, as :func:`numpy.delete`."""
-    arr = on_device(arr)
-    if axis is None:
-        arr, axis = arr.ravel(), 0
-    (axis,) = axes_of(axis, arr.ndim)
-    kept = np.delete(np.arange(arr.shape[axis]), _selection(obj))
-    return _along(arr, on_device(kept), axis)
-
-
-def _selection(obj: Any) -> Any:
-    return on_host(obj) if isinstance(obj, GPUArray) else obj
-
-
-def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> GPUArray:
-    """Returns an array with values put in between, as :func:`numpy.insert`."""
-    arr, values, obj = on_device(arr), on_device(values), _selection(obj)
-    if axis is None:
-        arr, axis = arr.ravel(), 0
-    (axis,) = axes_of(axis, arr.ndim)
-    n, values = arr.shape[axis], values.astype(arr.dtype)
-    if not isinstance(obj, slice) and np.size(obj) and np.asarray(obj).dtype.kind not in "iub":
-        raise IndexError(f"obj is {obj}; whole numbers are needed")
-    if not isinstance(obj, slice) and np.size(obj) == 1:
-        # At one place there may be as many values as they have extents along the axis.
-        position = int(np.asarray(obj).reshape(()))
-        if not -n <= position <= n:
-            raise IndexError(f"obj is {position}; allowed for extent {n} are {-n} to {n}")
-        values = values.reshape((*(1,) * (arr.ndim - values.ndim), *values.shape))
-        if np.ndim(obj) == 0:
-            values = moveaxis(values, 0, axis)
-        obj = [position % n if position < 0 else position] * values.shape[axis]
-    marked = np.insert(np.arange(n), obj, -1 - np.arange(_number(obj, n)))
-    shape = tuple(len(marked) if k == axis else m for k, m in enumerate(arr.shape))
-    result = _core.full(shape, arr.dtype, 0)
-    ahead = (slice(None),) * axis
-    old, new = np.flatnonzero(marked >= 0), np.flatnonzero(marked < 0)
-    result[(*ahead, on_device(old))] = arr
-    if not new.size and not values.size:
-        return result
-    order = -1 - marked[new]
-    space = tuple(len(new) if k == axis else m for k, m in enumerate(arr.shape))
-    spread = broadcast_to(values, space)
-    result[(*ahead, on_device(new))] = _along(spread, on_device(order), axis)
-    return result
-
-
-def _number(obj: Any, n: int) -> int:
-    if isinstance(obj, slice):
-        return len(range(*obj.indices(n)))
-    obj = np.asarray(obj)
-    return int(obj.sum()) if obj.dtype == np.bool_ else obj.size
-
-
 def resize(a: Any, new_shape: Any) -> GPUArray:
     """Returns an array of another shape, its elements repeated, as :func:`numpy.resize`."""
     a = on_device(a).ravel()
@@ -511,96 +345,3 @@ def block(arrays: Any) -> GPUArray:
     ndim = max(depth, extents(arrays))
     result = joined(arrays, depth)
     return result if depth else result.copy()
-
-
-def extract(condition: Any, arr: Any) -> GPUArray:
-    """Returns the elements where a condition is true, as :func:`numpy.extract`."""
-    return compress(on_device(condition).ravel() != 0, on_device(arr).ravel())
-
-
-def partition(
-    a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None
-) -> GPUArray:
-    """Returns the elements sorted along an axis, for a partition as :func:`numpy.partition`."""
-    a, axis = _partitioned(a, kth, axis)
-    return sort(a, axis)
-
-
-def argpartition(
-    a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None
-) -> GPUArray:
-    """Returns the order along an axis, for a partition as :func:`numpy.argpartition`."""
-    a, axis = _partitioned(a, kth, axis)
-    return argsort(a, axis)
-
-
-def _partitioned(a: Any, kth: Any, axis: int | None) -> tuple[GPUArray, int]:
-    a = on_device(a).ravel() if axis is None else on_device(a)
-    (axis,) = axes_of(-1 if axis is None else axis, a.ndim)
-    _check_places("kth", on_host(kth), a.shape[axis])
-    return a, axis
-
-
-def _check_places(name: str, places: np.ndarray[Any, Any], n: int) -> None:
-    if places.dtype.kind not in "iu":
-        raise TypeError(f"{name} has dtype {places.dtype}; integers are needed")
-    outside = places[(places < -n) | (places >= n)]
-    if outside.size:
-        raise IndexError(f"{name} is {outside[0]}; allowed for extent {n} are {-n} to {n - 1}")
-
-
-def copyto(dst: GPUArray, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
-    """Copies elements into an array, as :func:`numpy.copyto`.
-
-    >>> a = gpuarray.zeros(2, int)
-    >>> gpuarray.copyto(a, [1, 2])
-    >>> a.get()
-    array([1, 2])
-    """
-    gpu_array("dst", dst)
-    is_number = isinstance(src, bool | int | float | complex)
-    # The dtype of a Python number is the array's, if it is of its kind.
-    dtype = np.result_type(dst.dtype, src) if is_number else on_device(src).dtype
-    if not np.can_cast(dtype, dst.dtype, casting):
-        raise TypeError(f"src has dtype {dtype}, which does not become {dst.dtype} ({casting})")
-    src = on_device(np.asarray(src, dtype) if is_number else src)
-    if where is True:
-        dst[...] = src
-    else:
-        chosen = on_device(where)
-        dst[...] = _core.select(chosen, src.astype(dst.dtype), dst, False)
-
-
-def putmask(a: GPUArray, /, mask: Any, values: Any) -> None:
-    """Stores values where a mask is true, each at its own place, as :func:`numpy.putmask`."""
-    mask = on_device(mask)
-    if mask.size != a.size:
-        raise ValueError(f"mask.size is {mask.size}; a.size is {a.size}")
-    values = _cast("values", values, a)
-    values = resize(values, a.shape).astype(a.dtype) if values.size else a
-    a[...] = _core.select(mask.reshape(a.shape) != 0, values, a, False)
-
-
-def _cast(name: str, values: Any, a: GPUArray) -> GPUArray:
-    """Returns the values in the dtype of an array, into which arrays have to fit."""
-    if not isinstance(values, GPUArray | np.ndarray):
-        return on_device(np.asarray(values, a.dtype))
-    if not np.can_cast(values.dtype, a.dtype, "safe"):
-        raise TypeError(f"{name} has dtype {values.dtype}, which does not fit {a.dtype}")
-    return on_device(values)
-
-
-def place(arr: GPUArray, mask: Any, vals: Any) -> None:
-    """Stores values where a mask is true, one after another, as :func:`numpy.place`."""
-    mask = on_device(mask)
-    if mask.size != arr.size:
-        raise ValueError(f"mask.size is {mask.size}; arr.size is {arr.size}")
-    at = flatnonzero(mask.ravel())
-    if not at.size:
-        return
-    vals = _cast("vals", vals, arr)
-    if not vals.size:
-        raise ValueError("vals is empty; there is nothing to store where the mask is true")
-    flat = arr.copy().ravel()
-    flat[at] = resize(vals, at.size).astype(arr.dtype)
-    arr[...] = flat.reshape(arr.shape)

@@ -18,7 +18,7 @@ from ..moments import mean as mean_of
 from ..reductions import UNSET, fit_mask, mask_of, stored
 from ..shapes import broadcast_to, stack, vstack
 from .operands import axes_of, inexact, is_nan, last_axis, on_device, on_host, ufuncs, with_axes
-from .shaping import along
+from .selection import along
 
 __all__ = ["average", "corrcoef", "cov", "median", "nanargmax", "nanargmin", "nancumprod"]
 __all__ += ["nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanquantile"]

@@ -1,0 +1,254 @@
+"""Elements by their places or a mask: taken out, put in, left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import _core
+from ..._arguments import extents, gpu_array
+from ..._core import GPUArray
+from ..advanced_indexing import compress, flatnonzero, nonzero
+from ..axes import along_axis
+from ..creation import arange
+from ..reductions import stored
+from ..shapes import broadcast_to, moveaxis, stack
+from .operands import axes_of, on_device, on_host, ufuncs
+from .shaping import elements_at, meshgrid, resize
+
+__all__ = ["argwhere", "copyto", "delete", "extract", "insert", "place", "putmask"]
+__all__ += ["ravel_multi_index", "take_along_axis", "unravel_index"]
+
+
+def take(
+    a: Any, indices: Any, axis: int | None = None, out: GPUArray | None = None, mode: str = "raise"
+) -> GPUArray:
+    """Returns the elements at places along an axis, as :func:`numpy.take`.
+
+    It is the arrays' method ``take``; ``gpuarray.take`` is PyCUDA's function.
+    """
+    a, axis = along_axis(on_device(a), axis)
+    indices = places_of("indices", on_device(indices), a.shape[axis], mode)
+    return stored(elements_at(a, indices, axis), out)
+
+
+def places_of(name: str, indices: GPUArray, n: int, mode: str) -> GPUArray:
+    """Returns the indices; those out of bounds are refused, wrapped or clipped by ``mode``."""
+    if indices.dtype.kind not in "iu":
+        raise TypeError(f"{name} have dtype {indices.dtype}; integers are needed")
+    if mode == "raise":
+        _check_bounds(indices, n)
+    if mode not in ("raise", "wrap", "clip"):
+        raise ValueError(f"mode is {mode!r}; 'raise', 'wrap' or 'clip' is needed")
+    if n and mode == "wrap":
+        return ufuncs["remainder"](indices.astype(np.int64), n)
+    if n and mode == "clip":
+        return ufuncs["minimum"](ufuncs["maximum"](indices.astype(np.int64), 0), n - 1)
+    return indices
+
+
+def _check_bounds(indices: GPUArray, n: int) -> None:
+    """Waits for the device, to refuse indices out of bounds."""
+    if indices.size:
+        ends = np.array([indices.min().get(), indices.max().get()])
+        check_places("indices", ends, n)
+
+
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[GPUArray, ...]:
+    """Returns the places along axes of numbered elements, as :func:`numpy.unravel_index`."""
+    indices, shape = on_device(indices), extents("shape", shape)
+    _check_numbers("indices", indices, int(np.prod(shape, dtype=int)))
+    rest, places = indices.astype(np.int64), []
+    for extent in shape if order == "F" else shape[::-1]:
+        places.append(rest % extent)
+        rest = rest // extent
+    return tuple(places if order == "F" else places[::-1])
+
+
+def ravel_multi_index(
+    multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C"
+) -> GPUArray:
+    """Returns the numbers of elements from their places, as :func:`numpy.ravel_multi_index`."""
+    shape, places = extents("dims", dims), [on_device(it) for it in multi_index]
+    modes = [mode] * len(shape) if isinstance(mode, str) else list(mode)
+    if not len(shape) == len(places) == len(modes):
+        raise ValueError(
+            f"multi_index has length {len(places)} and mode {len(modes)}; the length of dims, "
+            f"{len(shape)}, is needed"
+        )
+    number, axes = _core.full((), np.int64, 0), range(len(shape))
+    for k in axes if order == "C" else reversed(axes):
+        if modes[k] == "raise":
+            _check_numbers("multi_index", places[k], shape[k])
+        number = number * shape[k] + places_of("multi_index", places[k], shape[k], modes[k])
+    return number
+
+
+def _check_numbers(name: str, indices: GPUArray, n: int) -> None:
+    if indices.dtype.kind not in "iu":
+        raise TypeError(f"{name} has dtype {indices.dtype}; integers are needed")
+    wrong = [it for it in (indices.min, indices.max) if indices.size and not 0 <= int(it()) < n]
+    if wrong:
+        raise ValueError(f"{name} has the element {wrong[0]()}; allowed are 0 to {n - 1}")
+
+
+def argwhere(a: Any) -> GPUArray:
+    """Returns the indices of the elements that are not zero, as :func:`numpy.argwhere`."""
+    a = on_device(a)
+    if a.ndim == 0:
+        return _core.full((int(bool(a.get())), 0), np.int64, 0)
+    return stack(nonzero(a), axis=1)
+
+
+def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> GPUArray:
+    """Returns the elements at an index for each place, as :func:`numpy.take_along_axis`.
+
+    >>> a = gpuarray.to_gpu([[3, 1], [2, 4]])
+    >>> gpuarray.take_along_axis(a, gpuarray.argsort(a), 1).get()
+    array([[1, 3],
+           [2, 4]])
+    """
+    arr, indices = on_device(arr), on_device(indices)
+    if indices.dtype.kind not in "iu":
+        raise IndexError(f"indices have dtype {indices.dtype}; integers are needed")
+    if axis is None:
+        if indices.ndim != 1:
+            raise ValueError(f"indices.ndim is {indices.ndim}; without an axis it must be 1")
+        arr, axis = arr.ravel(), 0
+    (axis,) = axes_of(axis, arr.ndim)
+    _check_bounds(indices, arr.shape[axis])
+    return along(arr, indices, axis)
+
+
+def along(arr: GPUArray, indices: GPUArray, axis: int) -> GPUArray:
+    """Returns the elements at an index for each place; those out of bounds are not refused."""
+    if indices.ndim != arr.ndim:
+        raise ValueError(f"indices.ndim is {indices.ndim}; arr.ndim is {arr.ndim}")
+    places = list(meshgrid(*map(arange, arr.shape), copy=False, sparse=True, indexing="ij"))
+    places[axis] = indices
+    return arr[tuple(places)]
+
+
+def delete(arr: Any, obj: Any, axis: int | None = None) -> GPUArray:
+    """Returns an array without some of its elements, as :func:`numpy.delete`."""
+    arr = on_device(arr)
+    if axis is None:
+        arr, axis = arr.ravel(), 0
+    (axis,) = axes_of(axis, arr.ndim)
+    kept = np.delete(np.arange(arr.shape[axis]), _selection(obj))
+    return elements_at(arr, on_device(kept), axis)
+
+
+def _selection(obj: Any) -> Any:
+    return on_host(obj) if isinstance(obj, GPUArray) else obj
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> GPUArray:
+    """Returns an array with values put in between, as :func:`numpy.insert`."""
+    arr, values, obj = on_device(arr), on_device(values), _selection(obj)
+    if axis is None:
+        arr, axis = arr.ravel(), 0
+    (axis,) = axes_of(axis, arr.ndim)
+    n, values = arr.shape[axis], values.astype(arr.dtype)
+    if not isinstance(obj, slice) and np.size(obj) and np.asarray(obj).dtype.kind not in "iub":
+        raise IndexError(f"obj is {obj}; whole numbers are needed")
+    if not isinstance(obj, slice) and np.size(obj) == 1:
+        # At one place there may be as many values as they have extents along the axis.
+        position = int(np.asarray(obj).reshape(()))
+        if not -n <= position <= n:
+            raise IndexError(f"obj is {position}; allowed for extent {n} are {-n} to {n}")
+        values = values.reshape((*(1,) * (arr.ndim - values.ndim), *values.shape))
+        if np.ndim(obj) == 0:
+            values = moveaxis(values, 0, axis)
+        obj = [position % n if position < 0 else position] * values.shape[axis]
+    marked = np.insert(np.arange(n), obj, -1 - np.arange(_number(obj, n)))
+    shape = tuple(len(marked) if k == axis else m for k, m in enumerate(arr.shape))
+    result = _core.full(shape, arr.dtype, 0)
+    ahead = (slice(None),) * axis
+    old, new = np.flatnonzero(marked >= 0), np.flatnonzero(marked < 0)
+    result[(*ahead, on_device(old))] = arr
+    if not new.size and not values.size:
+        return result
+    order = -1 - marked[new]
+    space = tuple(len(new) if k == axis else m for k, m in enumerate(arr.shape))
+    spread = broadcast_to(values, space)
+    result[(*ahead, on_device(new))] = elements_at(spread, on_device(order), axis)
+    return result
+
+
+def _number(obj: Any, n: int) -> int:
+    if isinstance(obj, slice):
+        return len(range(*obj.indices(n)))
+    obj = np.asarray(obj)
+    return int(obj.sum()) if obj.dtype == np.bool_ else obj.size
+
+
+def extract(condition: Any, arr: Any) -> GPUArray:
+    """Returns the elements where a condition is true, as :func:`numpy.extract`."""
+    return compress(on_device(condition).ravel() != 0, on_device(arr).ravel())
+
+
+def check_places(name: str, places: np.ndarray[Any, Any], n: int) -> None:
+    if places.dtype.kind not in "iu":
+        raise TypeError(f"{name} has dtype {places.dtype}; integers are needed")
+    outside = places[(places < -n) | (places >= n)]
+    if outside.size:
+        raise IndexError(f"{name} is {outside[0]}; allowed for extent {n} are {-n} to {n - 1}")
+
+
+def copyto(dst: GPUArray, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    """Copies elements into an array, as :func:`numpy.copyto`.
+
+    >>> a = gpuarray.zeros(2, int)
+    >>> gpuarray.copyto(a, [1, 2])
+    >>> a.get()
+    array([1, 2])
+    """
+    gpu_array("dst", dst)
+    is_number = isinstance(src, bool | int | float | complex)
+    # The dtype of a Python number is the array's, if it is of its kind.
+    dtype = np.result_type(dst.dtype, src) if is_number else on_device(src).dtype
+    if not np.can_cast(dtype, dst.dtype, casting):
+        raise TypeError(f"src has dtype {dtype}, which does not become {dst.dtype} ({casting})")
+    src = on_device(np.asarray(src, dtype) if is_number else src)
+    if where is True:
+        dst[...] = src
+    else:
+        chosen = on_device(where)
+        dst[...] = _core.select(chosen, src.astype(dst.dtype), dst, False)
+
+
+def putmask(a: GPUArray, /, mask: Any, values: Any) -> None:
+    """Stores values where a mask is true, each at its own place, as :func:`numpy.putmask`."""
+    mask = on_device(mask)
+    if mask.size != a.size:
+        raise ValueError(f"mask.size is {mask.size}; a.size is {a.size}")
+    values = _cast("values", values, a)
+    values = resize(values, a.shape).astype(a.dtype) if values.size else a
+    a[...] = _core.select(mask.reshape(a.shape) != 0, values, a, False)
+
+
+def _cast(name: str, values: Any, a: GPUArray) -> GPUArray:
+    """Returns the values in the dtype of an array, into which arrays have to fit."""
+    if not isinstance(values, GPUArray | np.ndarray):
+        return on_device(np.asarray(values, a.dtype))
+    if not np.can_cast(values.dtype, a.dtype, "safe"):
+        raise TypeError(f"{name} has dtype {values.dtype}, which does not fit {a.dtype}")
+    return on_device(values)
+
+
+def place(arr: GPUArray, mask: Any, vals: Any) -> None:
+    """Stores values where a mask is true, one after another, as :func:`numpy.place`."""
+    mask = on_device(mask)
+    if mask.size != arr.size:
+        raise ValueError(f"mask.size is {mask.size}; arr.size is {arr.size}")
+    at = flatnonzero(mask.ravel())
+    if not at.size:
+        return
+    vals = _cast("vals", vals, arr)
+    if not vals.size:
+        raise ValueError("vals is empty; there is nothing to store where the mask is true")
+    flat = arr.copy().ravel()
+    flat[at] = resize(vals, at.size).astype(arr.dtype)
+    arr[...] = flat.reshape(arr.shape)
