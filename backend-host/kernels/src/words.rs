@@ -114,6 +114,13 @@ pub(super) struct Space<W> {
     joined: Vec<i64>,
 }
 
+/// Returns a count of zero for each value.
+fn zeros(values: usize) -> Result<Vec<usize>> {
+    let mut counts = memory(values, 1)?;
+    counts.resize(values, 0);
+    Ok(counts)
+}
+
 /// Returns two rows of integers of a vector, which grows if necessary.
 fn two_rows<W: Word>(space: &mut Vec<W>, length: usize) -> Result<(&mut [W], &mut [W])> {
     if space.len() < 2 * length {
@@ -151,7 +158,7 @@ pub(super) unsafe fn sort<T: Ordered>(
     let kept;
     if let Some((least, values)) = few_values(elements) {
         kept = ambiguous(elements)?;
-        let mut counts = vec![0; values];
+        let mut counts = zeros(values)?;
         let place = |element: &T| element.word().distance(least) as usize;
         elements.iter().for_each(|element| counts[place(element)] += 1);
         let mut to = to;
@@ -282,7 +289,7 @@ pub(super) fn indices<T: Ordered>(
     if let Some((least, values)) = few_values(row) {
         let place = |element: &T| element.word().distance(least) as usize;
         // The number of lesser elements, for each value.
-        let mut places = vec![0; values + 1];
+        let mut places = zeros(values + 1)?;
         row.iter().for_each(|element| places[place(element) + 1] += 1);
         (1..values).for_each(|value| places[value] += places[value - 1]);
         for (element, index) in row.iter().zip(0..) {

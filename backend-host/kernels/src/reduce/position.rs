@@ -109,10 +109,13 @@ impl Search {
                 best.0 = block;
             }
         };
-        match workers.filter(|_| length >= super::SEGMENTED) {
+        let mut cells: Vec<Cell> = Vec::new();
+        // Without memory for a cell of each block, this thread does everything.
+        let workers = workers.filter(|_| length >= super::SEGMENTED);
+        match workers.filter(|_| cells.try_reserve_exact(blocks).is_ok()) {
             None => (1..blocks).for_each(|block| compare(block, extreme(block))),
             Some(workers) => {
-                let mut cells = vec![Cell([0; 16]); blocks];
+                cells.resize(blocks, Cell([0; 16]));
                 let address = cells.as_mut_ptr().expose_provenance();
                 workers.split(blocks, 1, length, &|range| {
                     for block in range {
