@@ -207,9 +207,11 @@ impl Compiler {
             language.inspect_err(|error| log::debug!("headers are not kept: {error}")).ok()
         });
         let preprocessed = self.preprocess_behind(kept.as_deref(), source, &options);
-        match kept {
-            // Another process has removed the folder meanwhile.
-            Some(kept) if preprocessed.is_err() && !precompiled::is_whole(&kept) => {
+        match (&preprocessed, kept) {
+            // The headers are damaged, or another process has removed the folder meanwhile.
+            (Err(error), Some(kept)) if precompiled::may_explain(error, &kept) => {
+                log::debug!("preprocessed again without kept headers: {error}");
+                precompiled::remove(&kept);
                 self.preprocess_behind(None, source, &options)
             }
             _ => preprocessed,
@@ -318,8 +320,8 @@ impl Compiler {
     /// Compiles the text. If the compiler refuses it, tries alternative texts.
     fn compile_with_fallbacks(&self, source: &Preprocessed) -> Result<Compiled> {
         let compiled = self.compile_text(source, &source.text);
-        let Err(Error::Refused(log)) = &compiled else { return compiled };
-        if precompiled::is_to_blame(log, source) {
+        let Err(error @ Error::Refused(log)) = &compiled else { return compiled };
+        if precompiled::is_to_blame(error, source) {
             log::debug!("compiled again without precompiled headers: {log}");
             let text = precompiled::replaced(self, source)?;
             return self.compile_with_fallbacks(&Preprocessed { text, ..source.clone() });

@@ -144,23 +144,33 @@ pub(crate) fn found(text: String, folder: &str) -> String {
     }
 }
 
-/// Returns true if the precompiled header may be the reason why a compiler refused a text: the log may say
-/// so, or the header is gone.
-pub(crate) fn is_to_blame(log: &str, source: &Preprocessed) -> bool {
+/// Returns true if the headers in `folder` may be the reason why a compiler failed: its log may say so, or
+/// they are gone.
+pub(crate) fn may_explain(error: &Error, folder: &Path) -> bool {
     let signs = ["PCH", "precompiled header", ".gch", "internal compiler error"];
-    source.text.contains(LINE)
-        && (signs.iter().any(|it| log.contains(it)) || !is_whole(Path::new(&source.language)))
+    let is_named = |log: &String| signs.iter().any(|it| log.contains(it));
+    matches!(error, Error::Refused(log) if is_named(log)) || !is_whole(folder)
 }
 
-/// Removes the precompiled header that a text refers to, so that the next compilation creates it again.
-/// Returns the text with the prelude instead of that line.
+/// Returns true if the precompiled header may be the reason why a compiler refused a text that refers to it.
+pub(crate) fn is_to_blame(error: &Error, source: &Preprocessed) -> bool {
+    source.text.contains(LINE) && may_explain(error, Path::new(&source.language))
+}
+
+/// Removes the headers in `folder`, so that the next compilation creates them again.
+pub(crate) fn remove(folder: &Path) {
+    if let Err(error) = fs::remove_dir_all(folder) {
+        log::debug!("damaged headers stay in {}: {error}", folder.display());
+    }
+}
+
+/// Removes the precompiled header that a text refers to, and returns the text with the prelude instead of
+/// that line.
 ///
 /// # Errors
 /// The same as [`Compiler::preprocess`].
 pub(crate) fn replaced(compiler: &Compiler, source: &Preprocessed) -> Result<String> {
-    if let Err(error) = fs::remove_dir_all(&source.language) {
-        log::debug!("damaged headers stay in {}: {error}", source.language);
-    }
+    remove(Path::new(&source.language));
     let prelude = compiler.prelude(source)?;
     let mut lines: Vec<&str> = source.text.lines().collect();
     for line in lines.iter_mut().filter(|it| it.starts_with(LINE)) {

@@ -187,6 +187,14 @@ fn damaged_headers_are_replaced() {
         assign();
         assert!(!whole("whole").is_empty() && !whole("cuda_fp16.h").is_empty(), "{name}");
     }
+    // The preprocessor reads options and macros from the beginning of the file, the compiler all of it.
+    for end in [300, 700, 2500, 6000, 11_000, 200_000] {
+        let name = folder.join("gpuarray_prelude.h.gch");
+        fs::write(&name, cut(&precompiled, end)).expect("the file");
+        fs::write(folder.join("whole"), end.min(precompiled.len()).to_string()).expect("the size");
+        assign();
+        assign();
+    }
     // Between the preprocessor and the compiler.
     let preprocessed = keeping.preprocess(&source).expect("a text");
     fs::remove_dir_all(&folder).expect("the folder");
