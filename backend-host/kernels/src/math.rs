@@ -62,7 +62,8 @@ const CHUNK: usize = 256;
 /// The number of elements in the innermost loop: enough vectors to hide the latency of the arithmetic.
 const GROUP: usize = 32;
 
-/// Replaces arguments by values. Only whole groups are computed.
+/// Replaces arguments by values. Only whole groups are computed. The value of an element depends on nothing but the
+/// element.
 #[inline(always)]
 fn evaluate<T: Float, F: Elementary>(given: &[T], numbers: &mut [T::Functions; CHUNK]) {
     let count = given.len();
@@ -80,7 +81,9 @@ fn evaluate<T: Float, F: Elementary>(given: &[T], numbers: &mut [T::Functions; C
     let beyond = used.iter().fold(false, |any, x| any | x.is_beyond::<F>());
     for group in used.as_chunks_mut::<GROUP>().0 {
         for x in group {
-            *x = x.evaluate::<F>();
+            let ordinary = x.evaluate_ordinary::<F>();
+            let is_ordinary = T::Functions::are_ordinary::<F>(&[*x]);
+            *x = if is_ordinary { ordinary } else { x.evaluate::<F>() };
         }
     }
     if beyond {

@@ -1,9 +1,9 @@
 //! Every function, on every dtype, in every arrangement of its operands.
 
-use super::arrays::{Array, ORDERS, Order, random};
+use super::arrays::{Array, ORDERS, Order, random, read};
 use super::{check, pool, run, run_with};
 use hal::function::{BinaryFunction, Function, UnaryFunction};
-use hal::operation::{Description, Elementwise, Input, Shape};
+use hal::operation::{Description, Elementwise, Input, Operand, Shape};
 use hal::{DType, Scalar};
 
 fn operation(
@@ -200,6 +200,47 @@ fn threads_do_not_change_a_result() {
         run_with(&operation(multiply, DType::Float32, shape, &mut inputs, together), &pool);
         assert!(alone.words() == together.words(), "{shape:?}");
         assert!(alone.words().iter().any(|&word| word != 0));
+    }
+}
+
+#[test]
+fn neighbours_do_not_change_a_value() {
+    const LENGTH: usize = 67;
+    let at = |operand: &Operand, index: usize| {
+        let address = operand.address + (index * operand.dtype.size()) as u64;
+        Operand { address, ..operand.clone() }
+    };
+    for dtype in DType::ALL {
+        for (function, compute) in functions(dtype) {
+            let random = |seed| Array::random(dtype, &[LENGTH], Order::Rows, seed as u64 + 5);
+            let mut inputs: Vec<Array> = (0..function.arity()).map(random).collect();
+            let zeros = || Array::zeros(function.result(compute), &[LENGTH], Order::Rows);
+            let [mut together, mut alone] = [zeros(), zeros()];
+            run(&operation(function, compute, &[LENGTH], &mut inputs, &mut together));
+            for index in 0..LENGTH {
+                run(&Description::Elementwise(Elementwise {
+                    function,
+                    compute,
+                    shape: Shape::from_slice(&[1]),
+                    inputs: inputs
+                        .iter_mut()
+                        .map(|array| Input::Array(at(&array.operand(), index)))
+                        .collect(),
+                    output: at(&alone.operand(), index),
+                }));
+            }
+            for index in 0..LENGTH {
+                let [one, other] = [&mut together, &mut alone].map(|array| {
+                    let element = at(&array.operand(), index);
+                    read(element.address, element.dtype)
+                });
+                // Not a number equals no other number, so bits and texts are compared.
+                assert!(
+                    one.bytes() == other.bytes() || format!("{one:?}") == format!("{other:?}"),
+                    "{function:?} in {compute}, element {index}: {one:?} with others, {other:?} alone"
+                );
+            }
+        }
     }
 }
 
