@@ -19,7 +19,7 @@ use crate::scalar::Scalar;
 use smallvec::SmallVec;
 use std::fmt;
 
-pub use formula::{Formula, Fused, Step, Term};
+pub use formula::{Formula, FormulaValues, Fused, Step, Term};
 pub use random::{Random, RandomSource};
 
 /// The extents of an array, stored inline up to four axes.
@@ -99,6 +99,8 @@ pub struct Elementwise {
 pub enum Mapped {
     /// The elements of the input.
     Identity(Operand),
+    /// The values of a formula. They are combined in the order of the elements of the array that they would be in.
+    Formula(Box<FormulaValues>),
     /// The products of two inputs' elements, computed in the reduction's type (a dot product).
     Product(Operand, Operand),
     /// The elements that an array of indices names.

@@ -48,6 +48,8 @@ pub(super) struct Combiner {
     /// Combines one or more contiguous elements into one. The arguments are the elements, the length and the
     /// result.
     pub(super) whole: unsafe fn(*const u8, usize, *mut u8),
+    /// The number of elements of which `whole` makes one partial result; it combines these pairwise.
+    pub(super) block: usize,
     /// Combines each element of the second array into the corresponding element of the first one. The last
     /// argument is the length.
     pub(super) rows: unsafe fn(*mut u8, *const u8, usize),
@@ -154,6 +156,11 @@ const fn lanes<T>() -> usize {
     }
 }
 
+/// Returns the number of elements of a block.
+const fn most<T>() -> usize {
+    lanes::<T>() * 16
+}
+
 /// # Safety
 /// See [`Combiner::whole`]; no more than sixteen rounds of elements.
 #[inline(always)]
@@ -175,7 +182,7 @@ unsafe fn block_body<T: Number, C: Combine<T>>(data: *const u8, length: usize, r
 /// # Safety
 /// See [`Combiner::whole`].
 unsafe fn whole<T: Number, C: Combine<T>>(data: *const u8, length: usize, result: *mut u8) {
-    let most = lanes::<T>() * 16;
+    let most = most::<T>();
     let block = if C::NAN_WINS { select_compared::<T, C>() } else { select_block::<T, C>() };
     if length <= most {
         // SAFETY: passed on to the caller.
@@ -263,7 +270,12 @@ select_variant!(select_rows<T: Number, C: Combine<T>>, rows_body,
     unsafe fn(*mut u8, *const u8, usize), (values: *mut u8, row: *const u8, length: usize));
 
 fn combiner_of<T: Number, C: Combine<T>>() -> Combiner {
-    Combiner { whole: whole::<T, C>, rows: select_rows::<T, C>(), running: running::<T, C> }
+    Combiner {
+        whole: whole::<T, C>,
+        block: most::<T>(),
+        rows: select_rows::<T, C>(),
+        running: running::<T, C>,
+    }
 }
 
 fn of_type<T: Number>(reduction: Reduction) -> Option<Combiner> {

@@ -6,9 +6,10 @@
 use super::elementwise;
 use super::parallel::Workers;
 use super::strided::{count, offset};
-use hal::Result;
 use hal::operation::{Elementwise, Formula, Fused, Input, Operand, Shape, Step, Strides, Term};
+use hal::{DType, Result};
 use smallvec::SmallVec;
+use std::marker::PhantomData;
 use std::sync::OnceLock;
 
 /// The bytes of all intermediate values of a piece: half of a common second-level cache, which also holds the
@@ -24,8 +25,21 @@ const FEWEST: usize = 256;
 /// The alignment of the values of a step: a line of a cache.
 const LINE: usize = 64;
 
+/// Memory of a thread that begins with a line of a cache.
+#[derive(Debug, Default)]
+pub(super) struct Buffer(Vec<[u8; LINE]>);
+
+impl Buffer {
+    /// Returns the address of room for this many bytes, which replaces an earlier one.
+    pub(super) fn room(&mut self, bytes: usize) -> usize {
+        self.0.reserve(bytes / LINE + 2);
+        self.0.as_mut_ptr().expose_provenance().next_multiple_of(LINE)
+    }
+}
+
 /// The places of the steps' values in the buffer of a thread.
-struct Places {
+#[derive(Clone, Debug)]
+pub(super) struct Places {
     /// The number of the place of each step; `None` for an output.
     of_step: SmallVec<[Option<u8>; 8]>,
     /// The size of an element of each place.
@@ -33,7 +47,7 @@ struct Places {
 }
 
 impl Places {
-    fn of(formula: &Formula) -> Places {
+    pub(super) fn of(formula: &Formula) -> Places {
         let steps = formula.steps();
         let last_use = |position: usize| {
             let uses = |step: &Step| step.arguments.contains(&Term::Step(position as u8));
@@ -61,7 +75,7 @@ impl Places {
     }
 
     /// Returns the number of elements of a piece.
-    fn elements(&self) -> usize {
+    pub(super) fn elements(&self) -> usize {
         let bytes = self.sizes.iter().sum::<usize>().max(1);
         (BYTES / bytes).clamp(FEWEST, MOST)
     }
@@ -96,11 +110,9 @@ pub(super) unsafe fn run(operation: &Fused, workers: &Workers<'_>) -> Result<()>
     let per_row = rows.div_ceil(step);
     let failure = OnceLock::new();
     workers.split(outer * per_row, 1, work, &|range| {
-        let (starts, bytes) = places.starts(step * inner);
-        let mut memory: Vec<[u8; LINE]> = Vec::with_capacity(bytes / LINE + 1);
-        let base = memory.as_mut_ptr().expose_provenance();
-        let base = base.next_multiple_of(LINE);
-        let mut part = Part { operation, places: &places, starts, base, axis, shape: Shape::new() };
+        let mut buffer = Buffer::default();
+        let steps = Steps::new(formula, &places, step * inner, &mut buffer);
+        let mut part = Part { operation, steps, axis };
         for number in range {
             let (before, from) = (number / per_row, number % per_row * step);
             // SAFETY: a part of the iteration, disjoint from the others, whose values fit into the buffer.
@@ -129,12 +141,8 @@ fn pieces(shape: &[usize], elements: usize) -> (usize, usize) {
 /// The work of one thread.
 struct Part<'a> {
     operation: &'a Fused,
-    places: &'a Places,
-    starts: SmallVec<[usize; 8]>,
-    base: usize,
+    steps: Steps<'a>,
     axis: usize,
-    /// The shape of the piece.
-    shape: Shape,
 }
 
 impl Part<'_> {
@@ -143,10 +151,10 @@ impl Part<'_> {
     /// # Safety
     /// See [`hal::operation`]; the piece fits into the buffer.
     unsafe fn run(&mut self, before: usize, from: usize, length: usize) -> Result<()> {
-        let Fused { formula, shape, inputs, outputs } = self.operation;
+        let Fused { shape, inputs, outputs, .. } = self.operation;
         let axis = self.axis;
-        self.shape = shape.get(axis..).unwrap_or_default().iter().copied().collect();
-        if let Some(first) = self.shape.first_mut() {
+        let mut piece: Shape = shape.get(axis..).unwrap_or_default().iter().copied().collect();
+        if let Some(first) = piece.first_mut() {
             *first = length;
         }
         let here = |operand: &Operand| {
@@ -163,12 +171,53 @@ impl Part<'_> {
             let strides = strides.get(axis..).unwrap_or_default();
             Operand { address: address as u64, dtype: operand.dtype, strides: strides.into() }
         };
-        for (position, step) in formula.steps().iter().enumerate() {
+        // SAFETY: passed on to the caller.
+        unsafe { self.steps.run(&piece, inputs, here, |output| here(&outputs[output])) }
+    }
+}
+
+/// The steps of a formula, and a buffer for the values of those that are not outputs.
+pub(super) struct Steps<'a> {
+    formula: &'a Formula,
+    places: &'a Places,
+    starts: SmallVec<[usize; 8]>,
+    base: usize,
+    memory: PhantomData<&'a mut Buffer>,
+}
+
+impl<'a> Steps<'a> {
+    /// Prepares the buffer for pieces of this many elements.
+    pub(super) fn new(
+        formula: &'a Formula,
+        places: &'a Places,
+        elements: usize,
+        buffer: &'a mut Buffer,
+    ) -> Steps<'a> {
+        let (starts, bytes) = places.starts(elements);
+        Steps { formula, places, starts, base: buffer.room(bytes), memory: PhantomData }
+    }
+
+    /// Computes a piece. `here` returns the piece of an input, and `output` that of an output.
+    ///
+    /// # Safety
+    /// See [`hal::operation`]; the piece fits into the buffer.
+    pub(super) unsafe fn run(
+        &mut self,
+        piece: &Shape,
+        inputs: &[Input],
+        here: impl Fn(&Operand) -> Operand,
+        output: impl Fn(usize) -> Operand,
+    ) -> Result<()> {
+        let steps = self.formula.steps();
+        for (position, step) in steps.iter().enumerate() {
             let value = |position: usize| match self.places.of_step[position] {
-                Some(place) => self.intermediate(usize::from(place), &formula.steps()[position]),
+                Some(place) => {
+                    let address = self.base + self.starts[usize::from(place)];
+                    contiguous(address, steps[position].dtype, piece)
+                }
                 None => {
-                    let output = formula.outputs().position(|output| output == position);
-                    here(&outputs[output.unwrap_or_default()])
+                    let found = self.formula.outputs().position(|output| output == position);
+                    output(found.unwrap_or_default())
                 }
             };
             let argument = |(at, &term): (usize, &Term)| {
@@ -186,7 +235,7 @@ impl Part<'_> {
             let operation = Elementwise {
                 function: step.function,
                 compute: step.compute,
-                shape: self.shape.clone(),
+                shape: piece.clone(),
                 inputs: arguments.map(argument).collect::<Result<_>>()?,
                 output: value(position),
             };
@@ -195,16 +244,15 @@ impl Part<'_> {
         }
         Ok(())
     }
+}
 
-    /// Returns the values of a step in the buffer, in C order.
-    fn intermediate(&self, place: usize, step: &Step) -> Operand {
-        let mut strides = Strides::from_elem(0, self.shape.len());
-        let mut next = step.dtype.size() as isize;
-        for (stride, &extent) in strides.iter_mut().zip(&self.shape).rev() {
-            *stride = next;
-            next *= extent as isize;
-        }
-        let address = (self.base + self.starts[place]) as u64;
-        Operand { address, dtype: step.dtype, strides }
+/// Returns the place of elements that are contiguous in C order.
+pub(super) fn contiguous(address: usize, dtype: DType, shape: &[usize]) -> Operand {
+    let mut strides = Strides::from_elem(0, shape.len());
+    let mut next = dtype.size() as isize;
+    for (stride, &extent) in strides.iter_mut().zip(shape).rev() {
+        *stride = next;
+        next *= extent as isize;
     }
+    Operand { address: address as u64, dtype, strides }
 }

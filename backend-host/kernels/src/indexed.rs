@@ -267,7 +267,7 @@ pub(super) unsafe fn gather(operation: &Gather, workers: &Workers<'_>) {
                     column: step[operand],
                 });
                 let tile = Picked { base, indices, extent: (ROWS.min(rows - row), number) };
-                let Scratch { arguments: [buffer, ..], value, staging } = &mut scratch;
+                let Scratch { arguments: [buffer, ..], value, staging, .. } = &mut scratch;
                 // SAFETY: a tile of the operation, which fits the buffers unless it is written directly to
                 // the output.
                 unsafe {

@@ -45,6 +45,7 @@ mod strided;
 mod sums;
 mod tile;
 mod unary;
+mod values;
 #[cfg(target_arch = "x86_64")]
 mod vector;
 mod words;

@@ -337,7 +337,7 @@ impl Product<'_> {
         side: usize,
         scratch: &mut Scratch,
     ) {
-        let Scratch { arguments: [one, two, three, four], value, staging } = scratch;
+        let Scratch { arguments: [one, two, three, four], value, staging, .. } = scratch;
         let sums = Place::packed(value.address(), columns, self.working);
         for term in (0..self.terms.max(1)).step_by(side) {
             let terms = side.min(self.terms - term);

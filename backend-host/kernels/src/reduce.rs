@@ -22,6 +22,7 @@ use super::reduce_input::ReduceInput;
 use super::strided::{count, for_each, offset, stride, widest, without};
 use super::tile::{Output, Scratch};
 use super::unsupported;
+use super::values::Values;
 use hal::function::Reduction;
 use hal::operation::{Epilogue, Mapped, Operand, Reduce, Shape};
 use hal::{Complex, DType, Result, Scalar};
@@ -77,7 +78,7 @@ pub(super) unsafe fn run(operation: &Reduce, workers: &Workers<'_>) -> Result<()
         match &operation.input {
             Mapped::SquaredDeviation(elements) => about::deviations(operation, elements, workers),
             Mapped::Position(elements) => about::positions(operation, elements, workers),
-            Mapped::Identity(_) | Mapped::Product(..) | Mapped::Indexed(_) => {
+            Mapped::Identity(_) | Mapped::Formula(_) | Mapped::Product(..) | Mapped::Indexed(_) => {
                 pass(operation, None, workers)
             }
         }
@@ -118,7 +119,7 @@ unsafe fn pass(operation: &Reduce, about: Option<&Operand>, workers: &Workers<'_
     let reducer = Reducer::new(operation, about, kept, folded)?;
     // SAFETY: passed on to the caller.
     unsafe { reducer.run(workers) };
-    Ok(())
+    reducer.input.values().map_or(Ok(()), Values::failure)
 }
 
 impl<'a> Reducer<'a> {
@@ -159,6 +160,11 @@ impl<'a> Reducer<'a> {
             let closer = line.is_none_or(|axis| input.distance(kept_axis) < input.distance(axis));
             (kept[kept_axis] >= 16 && closer) || (kept[kept_axis] >= 32 && count(&folded) <= 32)
         });
+        let along = if many.is_some() { many } else { line };
+        let distance = along.map_or(0, |axis| stride(input.strides()[0], axis));
+        if input.values().is_some_and(|values| along.is_some() && !values.has_columns(distance)) {
+            return Err(unsupported("a formula of such strides in a reduction".to_owned()));
+        }
         let (rows, columns, width) = match many {
             Some(axis) if input.is_direct(axis) => (line, many, WIDTH / working.size()),
             Some(_) => (line, many, (input.capacity() / ROUNDS).max(1)),

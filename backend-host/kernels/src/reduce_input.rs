@@ -10,6 +10,7 @@ use super::reduce::first_flag;
 use super::strided::stride;
 use super::tile::{Argument, BUFFER, Ready, Scratch};
 use super::unsupported;
+use super::values::Values;
 use hal::function::{BinaryFunction, Function, Reduction};
 use hal::operation::{Mapped, Operand, Reduce, Strides};
 use hal::{DType, Result};
@@ -21,6 +22,8 @@ use std::slice::{from_raw_parts, from_raw_parts_mut};
 enum Source<'a> {
     /// An array.
     Identity(Argument<'a>),
+    /// The values of a formula, at the places where they would be in an array at the address 0.
+    Formula(Argument<'a>),
     /// The products of the elements of two arrays.
     Product(Argument<'a>, Argument<'a>, Routine),
     /// Elements selected by indices, and their conversion to the computing type.
@@ -61,6 +64,8 @@ pub(super) struct Match {
 #[derive(Clone, Debug)]
 pub(super) struct ReduceInput<'a> {
     source: Source<'a>,
+    /// The values of [`Source::Formula`].
+    values: Option<Values<'a>>,
     /// The increment of an element's position for an index along each axis.
     positions: Strides,
     /// Converts from the computing type to the type in which elements are combined.
@@ -86,8 +91,13 @@ impl<'a> ReduceInput<'a> {
                 .ok_or_else(|| unsupported(format!("{function:?} of dtype {dtype}")))
         };
         let mut positions = Strides::new();
+        let mut values = None;
         let source = match (input, about) {
             (Mapped::Identity(operand), _) => Source::Identity(Argument::new(operand, compute)),
+            (Mapped::Formula(formula), _) => {
+                values = Some(Values::new(formula));
+                Source::Formula(Argument::new(&formula.values, compute))
+            }
             (Mapped::Product(first, second), _) => {
                 let multiply = arithmetic(BinaryFunction::Multiply, compute)?;
                 let [first, second] =
@@ -122,13 +132,13 @@ impl<'a> ReduceInput<'a> {
         };
         let widen = cast::conversion(compute, working);
         let (compute, working) = (compute.size(), working.size());
-        Ok(ReduceInput { source, positions, widen, compute, working })
+        Ok(ReduceInput { source, values, positions, widen, compute, working })
     }
 
     /// Returns the addresses of the elements whose indices are all zero, and their position.
     pub(super) fn addresses(&self) -> [usize; 3] {
         match self.source {
-            Source::Identity(first) => [first.address, 0, 0],
+            Source::Identity(first) | Source::Formula(first) => [first.address, 0, 0],
             Source::Product(first, second, _)
             | Source::SquaredDistance([first, second], _)
             | Source::Position([first, second], _) => [first.address, second.address, 0],
@@ -139,7 +149,7 @@ impl<'a> ReduceInput<'a> {
     /// Returns the strides that belong to the addresses.
     pub(super) fn strides(&self) -> [&[isize]; 3] {
         match self.source {
-            Source::Identity(first) => [first.strides, &[], &[]],
+            Source::Identity(first) | Source::Formula(first) => [first.strides, &[], &[]],
             Source::Product(first, second, _)
             | Source::SquaredDistance([first, second], _)
             | Source::Position([first, second], _) => {
@@ -158,7 +168,7 @@ impl<'a> ReduceInput<'a> {
     /// Returns the number of elements of a tile that fits the buffers.
     pub(super) fn capacity(&self) -> usize {
         let largest = match self.source {
-            Source::Identity(first) => first.largest(),
+            Source::Identity(first) | Source::Formula(first) => first.largest(),
             Source::Product(first, second, _) | Source::SquaredDistance([first, second], _) => {
                 first.largest().max(second.largest())
             }
@@ -171,13 +181,18 @@ impl<'a> ReduceInput<'a> {
     /// Returns true if the elements along an axis can be combined in place.
     pub(super) fn is_direct(&self, axis: usize) -> bool {
         match self.source {
-            Source::Identity(first) => {
+            Source::Identity(first) | Source::Formula(first) => {
                 first.convert.is_none()
                     && self.widen.is_none()
                     && stride(first.strides, axis) == first.size as isize
             }
             _ => false,
         }
+    }
+
+    /// Returns the values of a formula, if the elements are those.
+    pub(super) fn values(&self) -> Option<&Values<'a>> {
+        self.values.as_ref()
     }
 
     /// Returns true if the elements are positions.
@@ -228,7 +243,7 @@ impl<'a> ReduceInput<'a> {
         by_rows: bool,
         scratch: &mut Scratch,
     ) -> Ready {
-        let Scratch { arguments: [one, two, three, four], value, staging } = scratch;
+        let Scratch { arguments: [one, two, three, four], value, staging, window } = scratch;
         let by_rows = by_rows && self.widen.is_none();
         let length = extent.0 * extent.1;
         let packed = |address, size: usize| Ready {
@@ -242,6 +257,19 @@ impl<'a> ReduceInput<'a> {
             Source::Identity(argument) => unsafe {
                 argument.load(first_place, extent, by_rows, false, one, staging)
             },
+            Source::Formula(argument) => {
+                let mut address = 0;
+                if let Some(values) = &self.values {
+                    // SAFETY: passed on to the caller.
+                    address = unsafe { values.load(first_place, extent, window, two.address()) };
+                }
+                if let Some(convert) = argument.convert {
+                    let source = std::mem::replace(&mut address, one.address());
+                    // SAFETY: packed elements, which fit the buffer.
+                    unsafe { cast::convert(convert, source, address, length) };
+                }
+                packed(address, self.compute)
+            }
             Source::Product(first, second, multiply) => {
                 // SAFETY: passed on to the caller.
                 let [x, y] = unsafe {

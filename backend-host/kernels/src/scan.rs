@@ -129,7 +129,7 @@ impl Scanner<'_> {
         carry: usize,
         scratch: &mut Scratch,
     ) {
-        let Scratch { arguments: [buffer, ..], value, staging } = scratch;
+        let Scratch { arguments: [buffer, ..], value, staging, .. } = scratch;
         // SAFETY: passed on to the caller.
         let ready =
             unsafe { self.input.load(from, (rows, columns), false, false, buffer, staging) };

@@ -2,6 +2,7 @@
 
 mod block;
 mod evaluate;
+mod reduce;
 
 pub use block::FusedBlock;
 

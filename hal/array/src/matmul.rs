@@ -2,12 +2,12 @@
 
 use super::Array;
 use super::promote::check_same_kind;
-use super::reduce::{Combined, check_numeric};
+use super::reduce::{Combined, check_numeric, queue_reduction, reduced_axes};
 use crate::layout::{IndexItem, SliceBounds, broadcast_shapes, shape_text};
 use hal::dtype::DType;
 use hal::error::{Error, Result};
 use hal::function::Reduction;
-use hal::operation::{MatrixProduct, Operation, Shape, Strides};
+use hal::operation::{Epilogue, MatrixProduct, Operation, Shape, Strides};
 use smallvec::SmallVec;
 
 impl Array {
@@ -117,9 +117,9 @@ impl Factors {
                 output.queue(&operation, &[left, right])
             }
             _ => {
-                let reduced = left.reduced_axes(Some(&[-1]))?;
-                let products = Combined::Products(right);
-                left.queue_reduction((Reduction::Sum, compute), &reduced, products, output)
+                let reduced = reduced_axes(left.layout(), Some(&[-1]))?;
+                let how = (Reduction::Sum, compute, Epilogue::Identity);
+                queue_reduction(how, &reduced, Combined::Products(left, right), output)
             }
         }
     }

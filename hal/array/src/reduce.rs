@@ -8,20 +8,47 @@ use hal::error::{Error, Result};
 use hal::function::{BinaryFunction, Reduction};
 use hal::iteration::{Moves, simplify};
 use hal::memory::{Access, AccessGuard, Use};
-use hal::operation::{Description, Epilogue, Indexed, Mapped, Operation, Reduce, Shape, Strides};
+use hal::operation::{
+    Description, Epilogue, FormulaValues, Indexed, Mapped, Operation, Reduce, Shape, Strides,
+};
 use hal::recording::{self, Work};
 use smallvec::{SmallVec, smallvec};
 
-/// The values that a reduction combines, made from the array's elements and possibly another array.
-#[derive(Clone, Copy, Debug)]
+/// The values that a reduction combines.
+#[derive(Debug)]
 pub(super) enum Combined<'a> {
-    Elements,
-    /// Products with the elements of an array of the same shape.
-    Products(&'a Array),
+    Elements(&'a Array),
+    /// The products of the elements of two arrays of the same shape.
+    Products(&'a Array, &'a Array),
     /// Squared distances from the mean.
-    SquaredDeviations,
+    SquaredDeviations(&'a Array),
     /// Indices, along the one reduced axis, of the first elements equal to the reduction.
-    Positions,
+    Positions(&'a Array),
+    /// The values of a formula of these arrays, which would be in an array of this layout. The strides are added later.
+    Values(&'a Layout, FormulaValues, &'a [&'a Array]),
+}
+
+impl<'a> Combined<'a> {
+    fn layout(&self) -> &'a Layout {
+        match self {
+            Combined::Elements(array)
+            | Combined::Products(array, _)
+            | Combined::SquaredDeviations(array)
+            | Combined::Positions(array) => &array.layout,
+            Combined::Values(layout, ..) => layout,
+        }
+    }
+
+    /// Returns the arrays that are read.
+    fn arrays(&self) -> SmallVec<[&'a Array; 4]> {
+        match *self {
+            Combined::Elements(array)
+            | Combined::SquaredDeviations(array)
+            | Combined::Positions(array) => smallvec![array],
+            Combined::Products(first, second) => smallvec![first, second],
+            Combined::Values(_, _, arrays) => SmallVec::from_slice(arrays),
+        }
+    }
 }
 
 impl Array {
@@ -41,11 +68,12 @@ impl Array {
     ) -> Result<Array> {
         self.during(|| {
             check_numeric(self.dtype, compute)?;
-            let reduced = self.reduced_axes(axes)?;
-            self.check_not_empty(reduction, &reduced)?;
-            let shape = self.shape_without(&reduced, keep_axes);
+            let reduced = reduced_axes(&self.layout, axes)?;
+            check_not_empty(self.shape(), reduction, &reduced)?;
+            let shape = shape_without(self.shape(), &reduced, keep_axes);
             let output = self.new_result(&shape, reduction.result(compute))?;
-            self.queue_reduction((reduction, compute), &reduced, Combined::Elements, &output)?;
+            let how = (reduction, compute, Epilogue::Identity);
+            queue_reduction(how, &reduced, Combined::Elements(self), &output)?;
             Ok(output)
         })
     }
@@ -66,11 +94,12 @@ impl Array {
                 ));
             }
             let axes = [axis];
-            let reduced = self.reduced_axes(Some(&axes))?;
-            self.check_not_empty(reduction, &reduced)?;
-            let output = self.new_result(&self.shape_without(&reduced, keep_axes), DType::Int64)?;
-            let how = (reduction, self.dtype);
-            self.queue_reduction(how, &reduced, Combined::Positions, &output)?;
+            let reduced = reduced_axes(&self.layout, Some(&axes))?;
+            check_not_empty(self.shape(), reduction, &reduced)?;
+            let shape = shape_without(self.shape(), &reduced, keep_axes);
+            let output = self.new_result(&shape, DType::Int64)?;
+            let how = (reduction, self.dtype, Epilogue::Identity);
+            queue_reduction(how, &reduced, Combined::Positions(self), &output)?;
             Ok(output)
         })
     }
@@ -91,98 +120,18 @@ impl Array {
     ) -> Result<()> {
         self.during(|| {
             check_numeric(self.dtype, compute)?;
-            let reduced = self.reduced_axes(axes)?;
-            self.check_not_empty(reduction, &reduced)?;
+            let reduced = reduced_axes(&self.layout, axes)?;
+            check_not_empty(self.shape(), reduction, &reduced)?;
             check_same_kind(reduction.result(compute), output.dtype)?;
-            let shape = self.shape_without(&reduced, keep_axes);
+            let shape = shape_without(self.shape(), &reduced, keep_axes);
             output.check_receives(&shape, self)?;
             if output.overlaps(self) {
                 let result = self.on(output.stream())?.with_allocator(None);
                 return output.assign(&result.reduce(reduction, compute, axes, keep_axes)?);
             }
-            self.queue_reduction((reduction, compute), &reduced, Combined::Elements, output)
+            let how = (reduction, compute, Epilogue::Identity);
+            queue_reduction(how, &reduced, Combined::Elements(self), output)
         })
-    }
-
-    /// Queues a reduction after all checks. The axes of `output` are either the kept axes or all axes.
-    pub(super) fn queue_reduction(
-        &self,
-        how: (Reduction, DType),
-        reduced: &[bool],
-        combined: Combined<'_>,
-        output: &Array,
-    ) -> Result<()> {
-        self.queue_reduction_with(Epilogue::Identity, how, reduced, combined, output)
-    }
-
-    /// Like [`Array::queue_reduction`], and applies an epilogue to the values before they are stored.
-    pub(super) fn queue_reduction_with(
-        &self,
-        epilogue: Epilogue,
-        (reduction, compute): (Reduction, DType),
-        reduced: &[bool],
-        combined: Combined<'_>,
-        output: &Array,
-    ) -> Result<()> {
-        if output.size() == 0 {
-            return Ok(());
-        }
-        let second = match combined {
-            Combined::Products(second) => Some(second),
-            Combined::Elements | Combined::SquaredDeviations | Combined::Positions => None,
-        };
-        let inputs: SmallVec<[&Array; 2]> = [Some(self), second].into_iter().flatten().collect();
-        let is_flat = reduced.iter().all(|&is_reduced| is_reduced)
-            && inputs.iter().all(|array| array.layout.is_c_contiguous());
-        let (shape, strides, moved) = if is_flat {
-            let along = |array: &&Array| smallvec![array.dtype.size() as isize];
-            let strides = std::iter::once(smallvec![0]).chain(inputs.iter().map(along)).collect();
-            (smallvec![self.size()], strides, smallvec![0; inputs.len() + 1])
-        } else {
-            self.reduction_axes(reduced, &inputs, combined, output)
-        };
-        let mut ways = strides.into_iter().zip(moved);
-        let mut operand = |array: &Array| {
-            let (strides, moved) = ways.next().unwrap_or_default();
-            array.operand(strides, moved)
-        };
-        let output_operand = operand(output);
-        let elements = operand(self);
-        let input = match combined {
-            Combined::Elements => Mapped::Identity(elements),
-            Combined::Products(factor) => Mapped::Product(elements, operand(factor)),
-            Combined::SquaredDeviations => Mapped::SquaredDeviation(elements),
-            Combined::Positions => Mapped::Position(elements),
-        };
-        let reduce = Reduce { reduction, compute, shape, input, output: output_operand, epilogue };
-        output.queue(Operation::seal(&mut Description::Reduce(reduce))?, &inputs)
-    }
-
-    /// Returns the simplified extents of a reduction, and the strides and offsets of the output and of each
-    /// input.
-    fn reduction_axes(
-        &self,
-        reduced: &[bool],
-        inputs: &[&Array],
-        combined: Combined<'_>,
-        output: &Array,
-    ) -> (Shape, SmallVec<[Strides; 3]>, Moves) {
-        // Strides of the output along the axes of the input.
-        let keeps_axes = output.ndim() == self.ndim();
-        let mut along = output.strides().iter();
-        let mut stride = |is_reduced: bool| {
-            let own = if is_reduced && !keeps_axes { None } else { along.next() };
-            if is_reduced { 0 } else { own.copied().unwrap_or(0) }
-        };
-        let mut strides: SmallVec<[Strides; 3]> = SmallVec::new();
-        strides.push(reduced.iter().map(|&is_reduced| stride(is_reduced)).collect());
-        strides.extend(inputs.iter().map(|array| Strides::from_slice(array.strides())));
-        if let Combined::Positions = combined {
-            // Positions count from the first element, so the axis must not be reversed.
-            strides.push(reduced.iter().map(|&is_reduced| isize::from(is_reduced)).collect());
-        }
-        let (shape, moved) = simplify(self.shape(), &mut strides);
-        (shape, strides, moved)
     }
 
     /// Copies the elements to `output`, on its stream.
@@ -234,10 +183,10 @@ impl Array {
                     ),
                 ));
             }
-            let reduced = self.reduced_axes(None)?;
+            let reduced = reduced_axes(&self.layout, None)?;
             let output = self.new_result(&[], compute)?;
-            let products = Combined::Products(other);
-            self.queue_reduction((Reduction::Sum, compute), &reduced, products, &output)?;
+            let how = (Reduction::Sum, compute, Epilogue::Identity);
+            queue_reduction(how, &reduced, Combined::Products(self, other), &output)?;
             Ok(output)
         })
     }
@@ -257,10 +206,7 @@ impl Array {
             check_numeric(self.dtype, compute)?;
             let flat = self.reshape(&[-1], Order::C)?;
             let source = flat.indexed(subset, 0)?;
-            subset.check_not_empty(
-                reduction,
-                &SmallVec::<[bool; 8]>::from_elem(true, subset.ndim()),
-            )?;
+            check_not_empty(subset.shape(), reduction, &reduced_axes(&subset.layout, None)?)?;
             let output = self.new_result(&[], reduction.result(compute))?;
             let operation = Operation::new(Reduce {
                 reduction,
@@ -273,60 +219,6 @@ impl Array {
             output.queue(&operation, &[&flat, subset])?;
             Ok(output)
         })
-    }
-
-    pub(super) fn reduced_axes(&self, axes: Option<&[isize]>) -> Result<SmallVec<[bool; 8]>> {
-        let Some(axes) = axes else {
-            return Ok(SmallVec::from_elem(true, self.ndim()));
-        };
-        let mut reduced: SmallVec<[bool; 8]> = SmallVec::from_elem(false, self.ndim());
-        for &axis in axes {
-            let place = &mut reduced[self.layout.normalize_axis(axis)?];
-            if std::mem::replace(place, true) {
-                return Err(Error::invalid(
-                    "axis",
-                    format!("duplicate value in axis: {axis} is named twice"),
-                ));
-            }
-        }
-        Ok(reduced)
-    }
-
-    /// Returns the shape without the reduced axes, or with extent 1 there.
-    pub(super) fn shape_without(&self, reduced: &[bool], keep_axes: bool) -> Shape {
-        let axes = reduced.iter().zip(self.shape());
-        axes.filter(|(is_reduced, _)| keep_axes || !**is_reduced)
-            .map(|(&is_reduced, &extent)| if is_reduced { 1 } else { extent })
-            .collect()
-    }
-
-    /// Returns the number of elements that are combined into one.
-    pub(super) fn combined(&self, axes: Option<&[isize]>) -> Result<usize> {
-        let reduced = self.reduced_axes(axes)?;
-        Ok(reduced
-            .iter()
-            .zip(self.shape())
-            .filter(|(r, _)| **r)
-            .map(|(_, extent)| extent)
-            .product())
-    }
-
-    fn check_not_empty(&self, reduction: Reduction, reduced: &[bool]) -> Result<()> {
-        if self.size() == 0
-            && !self.shape_without(reduced, false).contains(&0)
-            && !reduction.has_identity()
-        {
-            return Err(Error::invalid(
-                "reduce",
-                format!(
-                    "zero-size array of shape {} to reduction operation {} which has \
-                     no identity",
-                    shape_text(self.shape()),
-                    reduction.name()
-                ),
-            ));
-        }
-        Ok(())
     }
 
     pub(super) fn new_result(&self, shape: &[usize], dtype: DType) -> Result<Array> {
@@ -347,6 +239,133 @@ impl Array {
         let execute = || unsafe { self.stream().execute(operation) };
         recording::queued(self.stream().as_ref(), || Work::operation(operation), execute)
     }
+}
+
+/// Queues a reduction after all checks. The axes of `output` are either the kept axes or all axes.
+pub(super) fn queue_reduction(
+    (reduction, compute, epilogue): (Reduction, DType, Epilogue),
+    reduced: &[bool],
+    combined: Combined<'_>,
+    output: &Array,
+) -> Result<()> {
+    if output.size() == 0 {
+        return Ok(());
+    }
+    let (layout, arrays) = (combined.layout(), combined.arrays());
+    let layouts: SmallVec<[&Layout; 2]> = match &combined {
+        Combined::Values(layout, ..) => smallvec![*layout],
+        _ => arrays.iter().map(|array| &array.layout).collect(),
+    };
+    let is_flat = reduced.iter().all(|&is_reduced| is_reduced)
+        && layouts.iter().all(|layout| layout.is_c_contiguous());
+    let (shape, strides, moved) = if is_flat {
+        let along = |layout: &&Layout| smallvec![layout.itemsize() as isize];
+        let strides = std::iter::once(smallvec![0]).chain(layouts.iter().map(along)).collect();
+        (smallvec![layout.size()], strides, smallvec![0; layouts.len() + 1])
+    } else {
+        let has_positions = matches!(combined, Combined::Positions(_));
+        reduction_axes(reduced, &layouts, has_positions, output)
+    };
+    let mut ways = strides.into_iter().zip(moved);
+    let mut operand = |array: &Array| {
+        let (strides, moved) = ways.next().unwrap_or_default();
+        array.operand(strides, moved)
+    };
+    let output_operand = operand(output);
+    let input = match combined {
+        Combined::Elements(array) => Mapped::Identity(operand(array)),
+        Combined::Products(first, second) => Mapped::Product(operand(first), operand(second)),
+        Combined::SquaredDeviations(array) => Mapped::SquaredDeviation(operand(array)),
+        Combined::Positions(array) => Mapped::Position(operand(array)),
+        Combined::Values(_, mut values, _) => {
+            values.values.strides = ways.next().unwrap_or_default().0;
+            Mapped::Formula(Box::new(values))
+        }
+    };
+    let reduce = Reduce { reduction, compute, shape, input, output: output_operand, epilogue };
+    output.queue(Operation::seal(&mut Description::Reduce(reduce))?, &arrays)
+}
+
+/// Returns the simplified extents of a reduction, and the strides and offsets of the output and of each input.
+fn reduction_axes(
+    reduced: &[bool],
+    inputs: &[&Layout],
+    has_positions: bool,
+    output: &Array,
+) -> (Shape, SmallVec<[Strides; 3]>, Moves) {
+    // Strides of the output along the axes of the input.
+    let keeps_axes = output.ndim() == reduced.len();
+    let mut along = output.strides().iter();
+    let mut stride = |is_reduced: bool| {
+        let own = if is_reduced && !keeps_axes { None } else { along.next() };
+        if is_reduced { 0 } else { own.copied().unwrap_or(0) }
+    };
+    let mut strides: SmallVec<[Strides; 3]> = SmallVec::new();
+    strides.push(reduced.iter().map(|&is_reduced| stride(is_reduced)).collect());
+    strides.extend(inputs.iter().map(|layout| Strides::from_slice(layout.strides())));
+    if has_positions {
+        // Positions count from the first element, so the axis must not be reversed.
+        strides.push(reduced.iter().map(|&is_reduced| isize::from(is_reduced)).collect());
+    }
+    let shape = inputs.first().map_or(&[][..], |layout| layout.shape());
+    let (shape, moved) = simplify(shape, &mut strides);
+    (shape, strides, moved)
+}
+
+/// Returns, for each axis, whether a reduction along `axes` (all axes if `None`) combines it.
+pub(super) fn reduced_axes(layout: &Layout, axes: Option<&[isize]>) -> Result<SmallVec<[bool; 8]>> {
+    let ndim = layout.shape().len();
+    let Some(axes) = axes else {
+        return Ok(SmallVec::from_elem(true, ndim));
+    };
+    let mut reduced: SmallVec<[bool; 8]> = SmallVec::from_elem(false, ndim);
+    for &axis in axes {
+        let place = &mut reduced[layout.normalize_axis(axis)?];
+        if std::mem::replace(place, true) {
+            return Err(Error::invalid(
+                "axis",
+                format!("duplicate value in axis: {axis} is named twice"),
+            ));
+        }
+    }
+    Ok(reduced)
+}
+
+/// Returns a shape without the reduced axes, or with extent 1 there.
+pub(super) fn shape_without(shape: &[usize], reduced: &[bool], keep_axes: bool) -> Shape {
+    let axes = reduced.iter().zip(shape);
+    axes.filter(|(is_reduced, _)| keep_axes || !**is_reduced)
+        .map(|(&is_reduced, &extent)| if is_reduced { 1 } else { extent })
+        .collect()
+}
+
+/// Returns the number of elements that are combined into one.
+pub(super) fn combined_elements(layout: &Layout, axes: Option<&[isize]>) -> Result<usize> {
+    let reduced = reduced_axes(layout, axes)?;
+    let extents = reduced.iter().zip(layout.shape()).filter(|(is_reduced, _)| **is_reduced);
+    Ok(extents.map(|(_, extent)| extent).product())
+}
+
+/// Refuses reductions without an identity of no elements.
+pub(super) fn check_not_empty(
+    shape: &[usize],
+    reduction: Reduction,
+    reduced: &[bool],
+) -> Result<()> {
+    if shape.contains(&0)
+        && !shape_without(shape, reduced, false).contains(&0)
+        && !reduction.has_identity()
+    {
+        return Err(Error::invalid(
+            "reduce",
+            format!(
+                "zero-size array of shape {} to reduction operation {} which has no identity",
+                shape_text(shape),
+                reduction.name()
+            ),
+        ));
+    }
+    Ok(())
 }
 
 /// Refuses records, and a complex input for a real computation.

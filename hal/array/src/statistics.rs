@@ -1,7 +1,9 @@
 //! Mean, variance and counts along axes.
 
 use super::Array;
-use super::reduce::{Combined, check_numeric};
+use super::reduce::{
+    Combined, check_numeric, combined_elements, queue_reduction, reduced_axes, shape_without,
+};
 use crate::Number;
 use hal::Scalar;
 use hal::dtype::DType;
@@ -11,7 +13,7 @@ use hal::operation::Epilogue;
 
 /// Returns the types in which a mean of elements of `input` is computed and returned. By numpy's rule, integers and
 /// truth values use `Float64`; 16-bit floats are computed in `Float32`.
-fn mean_types(input: DType, dtype: Option<DType>) -> (DType, DType) {
+pub(super) fn mean_types(input: DType, dtype: Option<DType>) -> (DType, DType) {
     match (dtype, input.is_inexact()) {
         (Some(dtype), _) => (dtype.working(), dtype),
         (None, true) => (input.working(), input),
@@ -33,14 +35,14 @@ impl Array {
         keep_axes: bool,
     ) -> Result<Array> {
         let (compute, result) = mean_types(self.dtype, dtype);
-        let count = self.combined(axes)? as f64;
+        let count = combined_elements(self.layout(), axes)? as f64;
         if !compute.is_inexact() {
             let sum = self.reduce(Reduction::Sum, compute, axes, keep_axes)?;
             let by = Scalar::new(count).into();
             return Array::binary(BinaryFunction::Divide, (&sum).into(), by)?.astype(result);
         }
         let (quotient, along) = (Epilogue::Quotient(count), (axes, keep_axes));
-        self.during(|| self.sum_with(quotient, compute, along, Combined::Elements, result))
+        self.during(|| sum_with(self, quotient, compute, along, Combined::Elements(self), result))
     }
 
     /// Returns the variance of the elements along `axes` (all axes if `None`): the sum of the squared distances from
@@ -107,15 +109,17 @@ impl Array {
             }
             let (compute, result) = mean_types(self.dtype, dtype);
             let (compute, result) = (compute.real(), result.real());
-            let divisor = (self.combined(axes)? as f64 - degrees).max(0.0);
+            let divisor = (combined_elements(self.layout(), axes)? as f64 - degrees).max(0.0);
             let along = (axes, keep_axes);
-            let squares = Combined::SquaredDeviations;
             if !self.dtype.is_complex() {
-                return self.sum_with(epilogue(divisor), compute, along, squares, result);
+                let squares = Combined::SquaredDeviations(self);
+                return sum_with(self, epilogue(divisor), compute, along, squares, result);
             }
             let quotient = Epilogue::Quotient(divisor);
-            let [sum, other] = [self.real_view(), self.imaginary_view()?]
-                .map(|part| part.sum_with(quotient, compute, along, squares, compute));
+            let [sum, other] = [self.real_view(), self.imaginary_view()?].map(|part| {
+                let squares = Combined::SquaredDeviations(&part);
+                sum_with(&part, quotient, compute, along, squares, compute)
+            });
             let sum = sum?;
             sum.set_binary(BinaryFunction::Add, (&sum).into(), (&other?).into())?;
             if epilogue(divisor) != quotient {
@@ -124,21 +128,20 @@ impl Array {
             if compute == result { Ok(sum) } else { sum.astype(result) }
         })
     }
+}
 
-    /// Returns sums in `compute` after an epilogue, in a new array of type `result`.
-    fn sum_with(
-        &self,
-        epilogue: Epilogue,
-        compute: DType,
-        (axes, keep_axes): (Option<&[isize]>, bool),
-        combined: Combined<'_>,
-        result: DType,
-    ) -> Result<Array> {
-        check_numeric(self.dtype, compute)?;
-        let reduced = self.reduced_axes(axes)?;
-        let output = self.new_result(&self.shape_without(&reduced, keep_axes), result)?;
-        let how = (Reduction::Sum, compute);
-        self.queue_reduction_with(epilogue, how, &reduced, combined, &output)?;
-        Ok(output)
-    }
+/// Returns sums in `compute` after an epilogue, in a new array of type `result`.
+fn sum_with(
+    array: &Array,
+    epilogue: Epilogue,
+    compute: DType,
+    (axes, keep_axes): (Option<&[isize]>, bool),
+    combined: Combined<'_>,
+    result: DType,
+) -> Result<Array> {
+    check_numeric(array.dtype, compute)?;
+    let reduced = reduced_axes(array.layout(), axes)?;
+    let output = array.new_result(&shape_without(array.shape(), &reduced, keep_axes), result)?;
+    queue_reduction((Reduction::Sum, compute, epilogue), &reduced, combined, &output)?;
+    Ok(output)
 }

@@ -138,6 +138,10 @@ impl Reduce {
         let Reduce { compute, shape, input, output, .. } = self;
         let (first, second) = match input {
             Mapped::Identity(a) | Mapped::SquaredDeviation(a) | Mapped::Position(a) => (a, None),
+            Mapped::Formula(it) => {
+                it.check("reduce", shape)?;
+                (&it.values, None)
+            }
             Mapped::Product(a, b) => (a, Some(b)),
             Mapped::Indexed(it) => {
                 it.check("reduce")?;
@@ -153,7 +157,9 @@ impl Reduce {
         match input {
             Mapped::SquaredDeviation(elements) => self.check_deviations(elements),
             Mapped::Position(elements) => self.check_positions(elements),
-            Mapped::Identity(_) | Mapped::Product(..) | Mapped::Indexed(_) => Ok(()),
+            Mapped::Identity(_) | Mapped::Formula(_) | Mapped::Product(..) | Mapped::Indexed(_) => {
+                Ok(())
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Formulas: several functions of corresponding elements in one operation.
 
 use super::check::{check_strides, is_record};
-use super::{Input, Operand, Shape};
+use super::{Input, Operand, Shape, shape_text};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::Function;
@@ -123,6 +123,31 @@ impl Formula {
         self.0.outputs.iter().map(|&step| usize::from(step))
     }
 
+    fn check_operands(
+        &self,
+        call: &'static str,
+        inputs: &[Input],
+        outputs: &[Operand],
+    ) -> Result<()> {
+        let kinds = inputs.iter().map(|input| match input {
+            Input::Array(operand) => Input::Array(operand.dtype),
+            Input::Scalar(scalar) => Input::Scalar(scalar.dtype()),
+        });
+        let results = self.outputs().map(|step| self.steps()[step].dtype);
+        if !kinds.eq(self.inputs().iter().copied())
+            || !results.eq(outputs.iter().map(|output| output.dtype))
+        {
+            let detail = format!("the formula takes operands of other types: {:?}", self.inputs());
+            return Err(Error::invalid(call, detail));
+        }
+        Ok(())
+    }
+
+    /// Returns true if a function takes many instructions.
+    pub fn is_long(&self) -> bool {
+        self.steps().iter().any(|step| step.function.is_long(step.compute))
+    }
+
     /// Returns the type of a term's value.
     pub fn dtype(&self, term: Term) -> DType {
         match term {
@@ -172,24 +197,53 @@ pub struct Fused {
 impl Fused {
     pub(super) fn check(&self) -> Result<()> {
         let Fused { formula, shape, inputs, outputs } = self;
-        let mut arrays = outputs.iter().chain(inputs.iter().filter_map(|input| match input {
-            Input::Array(operand) => Some(operand),
-            Input::Scalar(_) => None,
-        }));
-        check_strides("fused", shape.len(), arrays.by_ref())?;
-        let kinds = inputs.iter().map(|input| match input {
-            Input::Array(operand) => Input::Array(operand.dtype),
-            Input::Scalar(scalar) => Input::Scalar(scalar.dtype()),
-        });
-        let results = formula.outputs().map(|step| formula.steps()[step].dtype);
-        if !kinds.eq(formula.inputs().iter().copied())
-            || !results.eq(outputs.iter().map(|output| output.dtype))
-        {
-            return Err(Error::invalid(
-                "fused",
-                format!("the formula takes operands of other types: {:?}", formula.inputs()),
-            ));
-        }
-        Ok(())
+        check_strides("fused", shape.len(), outputs.iter().chain(arrays(inputs)))?;
+        formula.check_operands("fused", inputs, outputs)
     }
+}
+
+/// The values of a formula, as the elements of an array that is not stored.
+///
+/// The values are in the order of that array's memory: the value of the inputs' elements at an index is the `n`-th
+/// element in memory if the index is the `n`-th of `shape` in C order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FormulaValues {
+    /// The functions, with one output.
+    pub formula: Formula,
+    /// The array. Its elements follow each other in memory, from the address 0.
+    pub values: Operand,
+    /// The extents of the inputs, whose product is the number of values.
+    pub shape: Shape,
+    /// The inputs, of the formula's types.
+    pub inputs: Vec<Input>,
+}
+
+impl FormulaValues {
+    /// Checks a formula whose values are the elements of an operation on `elements`.
+    pub(super) fn check(&self, call: &'static str, elements: &[usize]) -> Result<()> {
+        let FormulaValues { formula, values, shape, inputs } = self;
+        check_strides(call, shape.len(), arrays(inputs))?;
+        let number = |shape: &[usize]| {
+            shape.iter().try_fold(1_usize, |count, &extent| count.checked_mul(extent))
+        };
+        if number(shape).is_none() || number(shape) != number(elements) || values.address != 0 {
+            let (shape, elements) = (shape_text(shape), shape_text(elements));
+            let detail =
+                format!("a formula of shape {shape} has not the values of shape {elements}");
+            return Err(Error::invalid(call, detail));
+        }
+        formula.check_operands(call, inputs, std::slice::from_ref(values))
+    }
+
+    /// Returns the inputs that are arrays.
+    pub fn arrays(&self) -> impl Iterator<Item = &Operand> + Clone {
+        arrays(&self.inputs)
+    }
+}
+
+fn arrays(inputs: &[Input]) -> impl Iterator<Item = &Operand> + Clone {
+    inputs.iter().filter_map(|input| match input {
+        Input::Array(operand) => Some(operand),
+        Input::Scalar(_) => None,
+    })
 }

@@ -146,6 +146,9 @@ impl<'a> Work<'a> {
                 let input = match &it.input {
                     Mapped::Product(left, right) => of(left, &it.shape) + of(right, &it.shape),
                     Mapped::Indexed(indexed) => of(&indexed.indices, &it.shape),
+                    Mapped::Formula(values) => {
+                        values.arrays().map(|array| of(array, &values.shape)).sum()
+                    }
                     Mapped::Identity(input)
                     | Mapped::SquaredDeviation(input)
                     | Mapped::Position(input) => of(input, &it.shape),

@@ -2,12 +2,12 @@
 
 use super::arguments::parse_value;
 use super::replaced::Replaced;
-use super::{Content, GPUArray, run};
+use super::{Content, GPUArray, run, wrap_new};
 use crate::allocator::ResultAllocator;
 use crate::dtypes;
 use crate::running_line::running_line;
 use gpuarray::function::{BinaryFunction, UnaryFunction};
-use gpuarray::{DType, Expression, ExpressionArgument, FusedBlock};
+use gpuarray::{Array, DType, Expression, ExpressionArgument, FusedBlock};
 use numpy::PyArrayDescr;
 use once_cell::sync::OnceCell;
 use pyo3::prelude::*;
@@ -153,6 +153,22 @@ pub(super) fn cast<'py>(
     defer(made, &[array], Some(descr.clone().unbind())).map(Some)
 }
 
+/// Combines pending elements without storing them. Returns `None` if they are not pending.
+#[cold]
+pub(super) fn combine<'py>(
+    array: &Bound<'py, GPUArray>,
+    function: impl Fn(&Expression) -> gpuarray::Result<Array> + Send + Sync,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some(pending) = array.get().pending() else { return Ok(None) };
+    let (py, expression) = (array.py(), &pending.expression);
+    let result = run(py, expression.layout().size(), || function(expression))?;
+    let descr = match result.dtype() == expression.dtype() {
+        true => pending.descr.clone_ref(py),
+        false => dtypes::to_numpy(py, result.dtype())?,
+    };
+    wrap_new(py, result, descr, ResultAllocator::default()).map(Some)
+}
+
 /// Computes `target = target function other` in place, together with the pending elements of `other`. Returns false if
 /// there are none, or if the operands do not fit.
 #[cold]
@@ -236,8 +252,9 @@ impl GPUArray {
 ///
 /// Inside a `with` block of this object, operators and functions of elements return arrays whose elements are computed
 /// later: those that the program still refers to at the end of the block, in few passes over memory; others, when they
-/// are needed. Elements are the same, to the last bit, as without the block. Blocks may be nested; the outermost
-/// counts. A block belongs to its thread.
+/// are needed. A sum, mean or other reduction of such an array combines the elements without storing them. Values are
+/// the same, to the last bit, as without the block. Blocks may be nested; the outermost counts. A block belongs to its
+/// thread.
 ///
 /// Notes
 /// -----

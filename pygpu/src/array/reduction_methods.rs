@@ -421,7 +421,12 @@ impl GPUArray {
         if given.masked.is_some() || is_none {
             return given.moment(slf, "mean", None);
         }
-        given.compute(slf, |array, axes, keeps| array.mean(dtype, axes, keeps))
+        let fused =
+            given.fused(slf, |expression, axes, keeps| expression.mean(dtype, axes, keeps))?;
+        match fused {
+            Some(mean) => Ok(mean),
+            None => given.compute(slf, |array, axes, keeps| array.mean(dtype, axes, keeps)),
+        }
     }
 
     /// Returns the variance of the elements, along axes or of all: the mean squared distance from the mean.

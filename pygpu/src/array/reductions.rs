@@ -3,11 +3,11 @@
 use super::arguments::{expect_array, optional_array};
 use super::functions::with_allocator;
 use super::transfer::on_stream;
-use super::{GPUArray, run_on, wrap_like, wrap_with_allocator};
+use super::{GPUArray, fused, run_on, wrap_like, wrap_with_allocator};
 use crate::dtypes;
 use crate::integer::argument;
 use gpuarray::function::Reduction;
-use gpuarray::{Array, DType};
+use gpuarray::{Array, DType, Expression};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyTuple};
@@ -41,25 +41,16 @@ type Object<'py> = PyResult<Bound<'py, PyAny>>;
 type OptionalAny<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 type Axes = SmallVec<[isize; 4]>;
 
-/// Parses the axes of a reduction: an axis, a tuple of axes, or None for all.
-fn parse_axes(axis: OptionalAny<'_, '_>) -> PyResult<Option<Axes>> {
+/// Parses the axes of a reduction of an array with `ndim` axes: an axis, a tuple of axes, or None for all. As in numpy,
+/// an array without axes may also be reduced along axis 0 or -1, if that is the only one named.
+fn parse_axes(axis: OptionalAny<'_, '_>, ndim: usize) -> PyResult<Option<Axes>> {
     let Some(axis) = axis.filter(|axis| !axis.is_none()) else { return Ok(None) };
-    match axis.cast::<PyTuple>() {
-        Ok(axes) => {
-            axes.iter().map(|axis| argument::axis(&axis)).collect::<PyResult<_>>().map(Some)
-        }
-        Err(_) => Ok(Some(SmallVec::from_slice(&[argument::axis(axis)?]))),
+    if let Ok(axes) = axis.cast::<PyTuple>() {
+        return axes.iter().map(|axis| argument::axis(&axis)).collect::<PyResult<_>>().map(Some);
     }
-}
-
-/// Parses the axes of a reduction of an array with `ndim` axes. As in numpy, an array without axes may also be reduced
-/// along axis 0 or -1, if that is the only one named.
-fn parse_reduced_axes(axis: OptionalAny<'_, '_>, ndim: usize) -> PyResult<Option<Axes>> {
-    let axes = parse_axes(axis)?;
-    let is_tuple = axis.is_some_and(|axis| axis.is_instance_of::<PyTuple>());
-    Ok(axes.map(|axes| match axes[..] {
-        [0 | -1] if ndim == 0 && !is_tuple => Axes::new(),
-        _ => axes,
+    Ok(Some(match argument::axis(axis)? {
+        0 | -1 if ndim == 0 => Axes::new(),
+        axis => SmallVec::from_slice(&[axis]),
     }))
 }
 
@@ -223,10 +214,18 @@ impl<'py> Arguments<'py> {
 
     /// Combines elements. If the dtype is omitted, numpy's is used.
     pub(super) fn reduce(&self, a: &Bound<'py, GPUArray>, reduction: Reduction) -> Object<'py> {
+        let dtype = self.dtype()?;
+        let fused = self.fused(a, |expression, axes, keeps_axes| {
+            let compute = dtype.unwrap_or_else(|| reduction.numpy_compute(expression.dtype()));
+            expression.reduce(reduction, compute, axes, keeps_axes)
+        })?;
+        if let Some(result) = fused {
+            return Ok(result);
+        }
         let array = on_stream(a.get().array()?, self.stream.as_ref())?;
-        let axes = parse_reduced_axes(self.axis.as_ref(), array.ndim())?;
+        let axes = parse_axes(self.axis.as_ref(), array.ndim())?;
         let keeps_axes = self.keeps_axes()?;
-        let compute = self.dtype()?.unwrap_or_else(|| reduction.numpy_compute(array.dtype()));
+        let compute = dtype.unwrap_or_else(|| reduction.numpy_compute(array.dtype()));
         let axes = axes.as_deref();
         if let Some(out) = optional_array("out", self.out.as_ref())? {
             let target = on_stream(out.get().array()?, self.stream.as_ref())?;
@@ -241,6 +240,24 @@ impl<'py> Arguments<'py> {
         wrap_with_allocator(a, result, self.allocator.as_ref())
     }
 
+    /// Computes a function of pending elements, the axes, and a flag that is true if the axes are kept. Returns `None`
+    /// if the elements are not pending, or with options.
+    pub(super) fn fused(
+        &self,
+        a: &Bound<'py, GPUArray>,
+        function: impl Fn(&Expression, Option<&[isize]>, bool) -> gpuarray::Result<Array> + Send + Sync,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let options = [&self.out, &self.stream, &self.allocator].map(Option::as_ref);
+        if !fused::is_on_without(options) {
+            return Ok(None);
+        }
+        let Some(pending) = a.get().pending() else { return Ok(None) };
+        let ndim = pending.expression.layout().ndim();
+        let axes = parse_axes(self.axis.as_ref(), ndim)?;
+        let keeps_axes = self.keeps_axes()?;
+        fused::combine(a, |expression| function(expression, axes.as_deref(), keeps_axes))
+    }
+
     /// Computes a function of an array, the axes, and a flag that is true if the axes are kept.
     pub(super) fn compute(
         &self,
@@ -248,9 +265,9 @@ impl<'py> Arguments<'py> {
         function: impl Fn(&Array, Option<&[isize]>, bool) -> gpuarray::Result<Array> + Send + Sync,
     ) -> Object<'py> {
         let out = optional_array("out", self.out.as_ref())?;
-        let (axes, keeps_axes) = (parse_axes(self.axis.as_ref())?, self.keeps_axes()?);
-        let axes = axes.as_deref();
         let array = on_stream(a.get().array()?, self.stream.as_ref())?;
+        let axes = parse_axes(self.axis.as_ref(), array.ndim())?;
+        let (axes, keeps_axes) = (axes.as_deref(), self.keeps_axes()?);
         let array = with_allocator(array, self.allocator.as_ref())?;
         let Some(out) = out else {
             let result = run_on(a, array.size(), || function(&array, axes, keeps_axes))?;

@@ -12,7 +12,8 @@
 use crate::context::Context;
 use crate::harness::{Outcome, tests};
 use crate::streams::random_streams::{Random, setting};
-use gpuarray::function::{BinaryFunction, UnaryFunction};
+use gpuarray::function::{BinaryFunction, Reduction, UnaryFunction};
+use gpuarray::recording::Session;
 use gpuarray::{
     Argument, Array, DType, DeviceArray, ErrorKind, Expression, ExpressionArgument, FusedBlock,
     IndexItem, Kind, Number, Order, Result, SliceBounds,
@@ -20,6 +21,8 @@ use gpuarray::{
 
 tests![
     random_expressions_have_the_values_of_their_functions,
+    reductions_have_the_values_of_those_of_arrays,
+    reductions_need_no_memory_for_their_elements needs [Kernels],
     long_chains_are_computed_in_parts,
     an_array_that_is_written_was_read_before,
     freed_memory_was_read_before,
@@ -137,6 +140,48 @@ fn leaf(context: &Context, random: &mut Random, shape: &[usize]) -> Result<Array
     }
 }
 
+/// A reduction, or a mean if there is none.
+#[derive(Debug)]
+struct How {
+    reduction: Option<Reduction>,
+    dtype: DType,
+    axes: Option<Vec<isize>>,
+    keep_axes: bool,
+}
+
+impl How {
+    fn of_array(&self, array: &Array) -> Result<Array> {
+        let axes = self.axes.as_deref();
+        match self.reduction {
+            Some(reduction) => array.reduce(reduction, self.dtype, axes, self.keep_axes),
+            None => array.mean(None, axes, self.keep_axes),
+        }
+    }
+
+    fn of_expression(&self, expression: &Expression) -> Result<Array> {
+        let axes = self.axes.as_deref();
+        match self.reduction {
+            Some(reduction) => expression.reduce(reduction, self.dtype, axes, self.keep_axes),
+            None => expression.mean(None, axes, self.keep_axes),
+        }
+    }
+}
+
+fn reduction(random: &mut Random, array: &Array) -> How {
+    let number = random.below(Reduction::ALL.len() + 1);
+    let reduction = Reduction::ALL.get(number).copied();
+    let own = array.dtype();
+    let dtype = match (random.below(3), reduction) {
+        (0, Some(reduction)) => reduction.numpy_compute(own),
+        (1, _) if !own.is_complex() => DType::Float64,
+        _ => own,
+    };
+    let ndim = array.shape().len();
+    let axes: Vec<isize> = (0..ndim as isize).filter(|_| random.below(2) == 1).collect();
+    let axes = Some(axes).filter(|axes| axes.len() < ndim);
+    How { reduction, dtype, axes, keep_axes: random.below(3) == 0 }
+}
+
 /// Runs a program. Returns a description of the first difference.
 fn program(context: &Context, number: u64) -> Result<Option<String>> {
     let mut random = Random(number);
@@ -182,7 +227,7 @@ fn program(context: &Context, number: u64) -> Result<Option<String>> {
         let second = if with_number { number } else { (&values[b].array).into() };
         let lazy =
             if with_number { ExpressionArgument::Value(number) } else { values[b].argument() };
-        let (name, array, expression) = match random.below(9) {
+        let (name, array, expression) = match random.below(11) {
             0..2 => {
                 let function = UnaryFunction::ALL[random.below(UnaryFunction::ALL.len())];
                 let array = values[a].array.unary(function);
@@ -216,6 +261,18 @@ fn program(context: &Context, number: u64) -> Result<Option<String>> {
                 array.assign(&values[a].array)?;
                 let lazily = Expression::cast(values[a].argument(), dtype);
                 (format!("cast({a}, {dtype})"), Ok(array), lazily)
+            }
+            5 if values[a].expression.is_some() => {
+                let value = &values[a];
+                let how = reduction(&mut random, &value.array);
+                text += &format!("; {how:?} of {a}");
+                let lazily = value.expression.as_ref().map(|it| how.of_expression(it));
+                match (how.of_array(&value.array), lazily) {
+                    (Ok(array), Some(Ok(other))) if is_same(&array, &other)? => {}
+                    (Err(one), Some(Err(other))) if one.kind() == other.kind() => {}
+                    (one, other) => return Ok(Some(format!("{text}: {one:?} but {other:?}"))),
+                }
+                continue;
             }
             4 if in_block && random.below(3) == 0 => {
                 // Arrays are written in the middle of a block.
@@ -279,6 +336,82 @@ fn random_expressions_have_the_values_of_their_functions(context: &Context) -> O
             panic!("program {number}: {difference}");
         }
     }
+    Ok(())
+}
+
+/// The elements of these are read in every order that a backend has: along rows, across rows, by packs with a rest, at
+/// addresses that are not aligned, and broadcast.
+fn reductions_have_the_values_of_those_of_arrays(context: &Context) -> Outcome {
+    let shapes: &[&[usize]] = &[&[70_001], &[33, 2050], &[2050, 33], &[4, 300, 5], &[3000, 3]];
+    let (mut random, mut cases) = (Random(7), 0);
+    for shape in shapes {
+        let count: usize = shape.iter().product();
+        let floats = |random: &mut Random| -> Vec<f32> {
+            (0..count).map(|_| random.below(2000) as f32 / 16.0 - 30.0).collect()
+        };
+        let (ndim, last) = (shape.len(), shape[shape.len() - 1]);
+        let x = context.array(shape, &floats(&mut random))?.into_untyped();
+        let row = context.array(&[last], &floats(&mut random)[..last])?.into_untyped();
+        let mut longer = floats(&mut random);
+        longer.push(1.0);
+        let shifted = context.array(&[count + 1], &longer)?.into_untyped();
+        let from_second = SliceBounds { start: Some(1), stop: None, step: None };
+        let shape_of: Vec<isize> = shape.iter().map(|&extent| extent as isize).collect();
+        let shifted = shifted.index(&[IndexItem::Slice(from_second)])?;
+        let shifted = shifted.reshape(&shape_of, Order::C)?;
+        let wide = x.astype(DType::Float64)?;
+        let flipped = x.transpose(None)?;
+        let pairs = [(&x, &x), (&x, &row), (&shifted, &x), (&wide, &x), (&flipped, &flipped)];
+        for (a, b) in pairs {
+            for function in [BinaryFunction::Multiply, BinaryFunction::Less] {
+                let expression = || binary(function, a, b);
+                let array = expression()?.evaluate()?;
+                for reduction in [Reduction::Sum, Reduction::Maximum, Reduction::Any] {
+                    let compute = reduction.numpy_compute(array.dtype());
+                    for number in 0..1 << ndim {
+                        let axes: Vec<isize> =
+                            (0..ndim as isize).filter(|axis| number >> axis & 1 == 1).collect();
+                        let axes = Some(&axes[..]);
+                        cases += 1;
+                        if !context.takes_all() && cases % 16 != 0 {
+                            continue;
+                        }
+                        let expected = array.reduce(reduction, compute, axes, false)?;
+                        let result = expression()?.reduce(reduction, compute, axes, false)?;
+                        assert!(
+                            is_same(&result, &expected)?,
+                            "{function:?} of {a:?} and {b:?}, {reduction:?} along {axes:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn reductions_need_no_memory_for_their_elements(context: &Context) -> Outcome {
+    let stream = context.stream()?;
+    let x = context.array(&[4, 3], &[0.5f32; 12])?.into_untyped().on(&stream)?;
+    let square = binary(BinaryFunction::Multiply, &x, &x)?;
+    let session = Session::begin();
+    let sum = square.reduce(Reduction::Sum, DType::Float32, Some(&[0]), false);
+    let mean = square.mean(None, None, true);
+    let recording = session.finish();
+    let own = recording.rows.iter().filter(|row| row.stream == stream.id());
+    let told: Vec<_> = own.map(|row| (&*row.name, row.bytes)).collect();
+    assert_eq!(told, [("sum float32", 48 + 12), ("sum float32", 48 + 4)]);
+    assert_eq!(DeviceArray::<f32>::from_untyped(sum?)?.to_vec()?, [1.0; 3]);
+    assert_eq!(DeviceArray::<f32>::from_untyped(mean?)?.to_vec()?, [0.25]);
+    // A value that the program keeps is stored when it is needed again.
+    square.keep(true);
+    let session = Session::begin();
+    let again = square.reduce(Reduction::Maximum, DType::Float32, None, false);
+    let recording = session.finish();
+    let own = recording.rows.iter().filter(|row| row.stream == stream.id());
+    let names: Vec<_> = own.map(|row| &*row.name).collect();
+    assert_eq!(names, ["multiply float32", "maximum float32"]);
+    assert_eq!(DeviceArray::<f32>::from_untyped(again?)?.to_vec()?, [0.25]);
     Ok(())
 }
 

@@ -61,6 +61,59 @@ def test_values_are_those_without_a_block_to_the_last_bit():
         np.testing.assert_array_equal(one.get(), other.get())
 
 
+REDUCTIONS = {
+    "sum": lambda a: a.sum(),
+    "rows": lambda a: a.sum(axis=1),
+    "columns": lambda a: a.sum(axis=0, keepdims=True),
+    "tuple": lambda a: a.prod(axis=(0, 1)),
+    "float64": lambda a: gpuarray.sum(a, dtype=np.float64),
+    "mean": lambda a: a.mean(),
+    "means": lambda a: np.mean(a, axis=-1),
+    "max": lambda a: a.max(axis=0),
+    "count": lambda a: (a > 1).sum(),
+    "any": lambda a: (a > 2).any(axis=1),
+    "all": lambda a: (a == a).all(),
+    "norm": lambda a: (a * a).sum() ** 0.5,
+}
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+@pytest.mark.parametrize("shape", [(70, 33), (3, 1000), (1000, 3)])
+def test_a_reduction_has_the_value_without_a_block(name, shape):
+    rng = np.random.default_rng(8)
+    host = rng.uniform(-3, 3, shape).astype(np.float32)
+    a, row = gpuarray.to_gpu(host), gpuarray.to_gpu(host[0].copy())
+    for other in (a, row, a.T.copy().T):
+        expected = REDUCTIONS[name](a * other + 0.5)
+        with pygpu.fused():
+            result = REDUCTIONS[name](a * other + 0.5)
+        assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
+        np.testing.assert_array_equal(result.get(), expected.get())
+
+
+def test_a_reduction_stores_no_elements():
+    x = gpuarray.to_gpu(np.ones((1000, 1000), np.float32))
+    with pygpu.profile() as run, pygpu.fused():
+        total = (x * x + 1).sum()
+        rows = (x - total / x.size).mean(axis=1)
+    assert float(total.get()) == 2_000_000
+    assert (rows.get() == -1).all()
+    names = [row["name"] for row in run.rows if row["kind"] == "operation"]
+    assert names == ["sum float32", "sum float32"]
+
+
+def test_a_reduction_refuses_wrong_axes_in_a_block(x):
+    with pygpu.fused():
+        y = x + 1
+        with pytest.raises(IndexError, match="axis"):
+            y.sum(axis=1)
+        with pytest.raises(ValueError, match="axis"):
+            y.sum(axis=(0, 0))
+        with pytest.raises(ValueError, match="no identity"):
+            (x[:0] + 1).max()
+        assert float((y + 1).mean().get()) == 4.5
+
+
 def test_attributes_do_not_compute(x):
     with pygpu.fused():
         y = x[:, None] * x.astype(np.float64) + 1
@@ -399,19 +452,21 @@ from pygpu import cumath, gpuarray
 x = gpuarray.to_gpu(np.array([1.0, 2.0, 3.0], np.float32))
 y = gpuarray.to_gpu(np.array([[1.0], [5.0]], np.float32))
 chain = lambda: cumath.sqrt(x * y + 1) - (x < y)
+total = lambda: (x * y + 1).sum(axis=1)
 """
 
 
 @pytest.mark.skipif(BACKEND == "host", reason="the host compiles nothing for arrays")
 def test_steps_run_one_by_one_without_a_compiler(tmp_path):
     folder = str(tmp_path / "cache")
-    alone = run_python(CHAIN + "print(chain().get().tolist())", PYGPU_CACHE_DIR=folder)
+    results = "print(chain().get().tolist(), total().get().tolist())"
+    alone = run_python(CHAIN + results, PYGPU_CACHE_DIR=folder)
     code = (
         CHAIN
         + """
 with pygpu.fused():
-    z = chain()
-print(z.get().tolist())
+    z, t = chain(), total()
+print(z.get().tolist(), t.get().tolist())
 try:
     x - y
 except pygpu.driver.Unsupported:

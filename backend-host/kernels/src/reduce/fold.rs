@@ -86,9 +86,13 @@ impl Reducer<'_> {
                             is_decided = found.is_found;
                             continue;
                         }
-                        let ready = self.input.load(places, extent, false, scratch);
-                        let length = extent.0 * extent.1;
-                        (self.combiner.whole)(pointer(ready.address), length, pointer(part));
+                        if lines && self.input.values().is_some() {
+                            self.fold_values(places, extent.1, part, scratch);
+                        } else {
+                            let ready = self.input.load(places, extent, false, scratch);
+                            let length = extent.0 * extent.1;
+                            (self.combiner.whole)(pointer(ready.address), length, pointer(part));
+                        }
                         pairwise.push(part);
                         // Truth values computed by a loop are 0 or 1.
                         let first = pointer(part).read();
@@ -99,6 +103,35 @@ impl Reducer<'_> {
         });
         // SAFETY: passed on to the caller.
         unsafe { pairwise.finish(target) };
+    }
+
+    /// Combines a line of a formula's values as [`Combiner::whole`](crate::combine::Combiner::whole) combines elements.
+    ///
+    /// # Safety
+    /// The values exist, and one element is writable at the target.
+    unsafe fn fold_values(
+        &self,
+        [mut first, second, position]: [Place; 3],
+        columns: usize,
+        target: usize,
+        scratch: &mut Scratch,
+    ) {
+        let mut levels = [std::mem::MaybeUninit::<Cell>::uninit(); 65];
+        let base = levels.as_mut_ptr().expose_provenance();
+        let mut cell = Cell([0; 16]);
+        let part = (&raw mut cell).expose_provenance();
+        // SAFETY: enough levels for any number of elements, and parts of the line.
+        unsafe {
+            let mut pairwise = Pairwise::new(&self.combiner, base, 1, self.size);
+            for start in (0..columns).step_by(self.combiner.block) {
+                let length = self.combiner.block.min(columns - start);
+                let ready = self.input.load([first, second, position], (1, length), false, scratch);
+                (self.combiner.whole)(pointer(ready.address), length, pointer(part));
+                pairwise.push(part);
+                first.address = offset(first.address, length, first.column);
+            }
+            pairwise.finish(target);
+        }
     }
 
     /// # Safety
@@ -125,22 +158,32 @@ impl Reducer<'_> {
         // SAFETY: enough levels for as many rows as there are elements for a result.
         let mut pairwise = unsafe { Pairwise::new(&self.combiner, base, length, bytes) };
         let outer = without(folded, &[self.rows]);
+        // Computed rows of the length of direct ones fit the buffers one by one.
+        let is_direct = self.columns.is_some_and(|axis| self.input.is_direct(axis));
+        let at_once = if is_direct && self.input.values().is_some() { 1 } else { ROUNDS };
         for_each(&outer, &self.input.strides(), addresses, |start| {
-            for row in (0..rows).step_by(ROUNDS) {
-                let height = ROUNDS.min(rows - row);
-                let places =
-                    std::array::from_fn(|operand| self.place(operand, start[operand], row, 0));
-                // SAFETY: a tile of the elements, direct or fitting the buffers, whose rows
-                // are as long as a partial result.
-                unsafe {
-                    let ready = self.input.load(places, (height, length), true, scratch);
-                    ptr::copy_nonoverlapping(pointer(ready.address), pointer(part), bytes);
-                    for row in 1..height {
-                        let row = offset(ready.address, row, ready.row);
-                        (self.combiner.rows)(pointer(part), pointer(row), length);
+            for group in (0..rows).step_by(ROUNDS) {
+                let end = rows.min(group + ROUNDS);
+                for row in (group..end).step_by(at_once) {
+                    let height = at_once.min(end - row);
+                    let places =
+                        std::array::from_fn(|operand| self.place(operand, start[operand], row, 0));
+                    // SAFETY: a tile of the elements, direct or fitting the buffers, whose rows
+                    // are as long as a partial result.
+                    unsafe {
+                        let ready = self.input.load(places, (height, length), true, scratch);
+                        for below in 0..height {
+                            let from = pointer(offset(ready.address, below, ready.row));
+                            if row + below == group {
+                                ptr::copy_nonoverlapping(from, pointer(part), bytes);
+                            } else {
+                                (self.combiner.rows)(pointer(part), from, length);
+                            }
+                        }
                     }
-                    pairwise.push(part);
                 }
+                // SAFETY: a partial result of the promised length.
+                unsafe { pairwise.push(part) };
             }
         });
         // SAFETY: passed on to the caller.

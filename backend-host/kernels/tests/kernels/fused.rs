@@ -2,9 +2,12 @@
 
 use super::arrays::{Array, ORDERS, Order, random};
 use super::{check, pool, run, run_with};
-use hal::DType;
-use hal::function::{BinaryFunction, Function, UnaryFunction};
-use hal::operation::{Description, Formula, Fused, Input, Shape, Step, Term};
+use hal::function::{BinaryFunction, Function, Reduction, UnaryFunction};
+use hal::operation::{
+    Description, Epilogue, Formula, FormulaValues, Fused, Input, Mapped, Operand, Reduce, Shape,
+    Step, Term,
+};
+use hal::{DType, ErrorKind};
 
 fn step(function: Function, compute: DType, dtype: DType, arguments: &[Term]) -> Step {
     Step { function, compute, dtype, arguments: arguments.into() }
@@ -77,4 +80,83 @@ fn threads_store_the_same_bits() {
     for (one, other) in alone.iter().zip(&together) {
         assert_eq!(one.words(), other.words());
     }
+}
+
+/// Returns the sum of the comparisons of the formula, whose elements would be in the order of `values`.
+fn reduction(
+    shape: &[usize],
+    inputs: &mut [Array; 2],
+    values: Operand,
+    order: Order,
+    output: Operand,
+) -> Description {
+    let mut axes: Vec<usize> = (0..shape.len()).collect();
+    if order == Order::Columns {
+        axes.reverse();
+    }
+    let mut seed = 9;
+    let mut arguments: Vec<Input> = Vec::new();
+    for array in inputs {
+        let operand = array.operand();
+        let strides = axes.iter().map(|&axis| operand.strides[axis]).collect();
+        arguments.push(Input::Array(Operand { strides, ..operand }));
+    }
+    arguments.push(Input::Scalar(random(DType::Float32, &mut seed)));
+    let formula = Formula::new(formula().inputs(), formula().steps(), &[1]).expect("formula");
+    let extents = axes.iter().map(|&axis| shape[axis]).collect();
+    let values = Operand { address: 0, ..values };
+    Description::Reduce(Reduce {
+        reduction: Reduction::Sum,
+        compute: DType::Int32,
+        shape: Shape::from_slice(shape),
+        input: Mapped::Formula(Box::new(FormulaValues {
+            formula,
+            values,
+            shape: extents,
+            inputs: arguments,
+        })),
+        output,
+        epilogue: Epilogue::Identity,
+    })
+}
+
+#[test]
+fn reductions_compute_the_values_that_they_combine() {
+    let shapes: [&[usize]; 7] = [&[], &[1], &[3000], &[2, 3, 70], &[90, 3], &[3, 90], &[40, 50]];
+    let mut refused = 0;
+    for shape in shapes {
+        for order in [Order::Rows, Order::Columns] {
+            for (left, right) in
+                [(order, order), (order, Order::Backwards), (Order::Broadcast, order)]
+            {
+                for reduced in 0..1 << shape.len() {
+                    let mut inputs = [
+                        Array::random(DType::Float32, shape, left, 1),
+                        Array::random(DType::Int16, shape, right, 2),
+                    ];
+                    let mut values = Array::zeros(DType::Bool, shape, order);
+                    let is_reduced = |axis: usize| reduced >> axis & 1 == 1;
+                    let axes = shape.iter().enumerate();
+                    let extents: Vec<usize> = axes
+                        .map(|(axis, &extent)| if is_reduced(axis) { 1 } else { extent })
+                        .collect();
+                    let mut output = Array::zeros(DType::Int32, &extents, Order::Rows);
+                    let mut place = output.operand();
+                    for (axis, stride) in place.strides.iter_mut().enumerate() {
+                        *stride = if is_reduced(axis) { 0 } else { *stride };
+                    }
+                    let sum = reduction(shape, &mut inputs, values.operand(), order, place);
+                    // SAFETY: the arrays are alive.
+                    let result =
+                        unsafe { gpuarray_host_kernels::execute(&super::sealed(&sum), &|| None) };
+                    match result {
+                        // Values of inputs in several orders are not combined across those.
+                        Err(error) if error.kind() == ErrorKind::Unsupported => refused += 1,
+                        _ => check(&sum),
+                    }
+                }
+            }
+        }
+    }
+    assert!((1..60).contains(&refused), "{refused}");
 }

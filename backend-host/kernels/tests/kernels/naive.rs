@@ -4,8 +4,8 @@ use super::arrays::{at, indices, read};
 use super::scalar::apply;
 use hal::function::{BinaryFunction, Function, Reduction, UnaryFunction};
 use hal::operation::{
-    Description, Elementwise, Epilogue, Fused, Indexed, Input, Mapped, MatrixProduct, Operand,
-    Reduce, Scan, Shape, Term,
+    Description, Elementwise, Epilogue, Formula, Fused, Indexed, Input, Mapped, MatrixProduct,
+    Operand, Reduce, Scan, Shape, Term,
 };
 use hal::{DType, Scalar};
 use std::collections::BTreeMap;
@@ -87,20 +87,26 @@ fn fused(operation: &Fused) -> BTreeMap<u64, Scalar> {
     let Fused { formula, shape, inputs, outputs } = operation;
     let mut stored = BTreeMap::new();
     for index in indices(shape) {
-        let mut values: Vec<Scalar> = Vec::new();
-        for step in formula.steps() {
-            let argument = |term: &Term| match *term {
-                Term::Input(position) => input(&inputs[usize::from(position)], &index),
-                Term::Step(earlier) => values[usize::from(earlier)],
-            };
-            let arguments: Vec<Scalar> = step.arguments.iter().map(argument).collect();
-            values.push(call(step.function, step.compute, &arguments, step.dtype));
-        }
+        let values = steps(formula, inputs, &index);
         for (output, step) in outputs.iter().zip(formula.outputs()) {
             stored.insert(at(output, &index), values[step]);
         }
     }
     stored
+}
+
+/// Returns the values of a formula's steps.
+fn steps(formula: &Formula, inputs: &[Input], index: &[usize]) -> Vec<Scalar> {
+    let mut values: Vec<Scalar> = Vec::new();
+    for step in formula.steps() {
+        let argument = |term: &Term| match *term {
+            Term::Input(position) => input(&inputs[usize::from(position)], index),
+            Term::Step(earlier) => values[usize::from(earlier)],
+        };
+        let arguments: Vec<Scalar> = step.arguments.iter().map(argument).collect();
+        values.push(call(step.function, step.compute, &arguments, step.dtype));
+    }
+    values
 }
 
 fn indexed(indexed: &Indexed, index: &[usize]) -> Option<(Scalar, u64)> {
@@ -135,7 +141,7 @@ fn reduce(operation: &Reduce) -> BTreeMap<u64, Scalar> {
     match input {
         Mapped::SquaredDeviation(elements) => return deviations(operation, elements),
         Mapped::Position(elements) => return positions(operation, elements),
-        Mapped::Identity(_) | Mapped::Product(..) | Mapped::Indexed(_) => {}
+        Mapped::Identity(_) | Mapped::Formula(_) | Mapped::Product(..) | Mapped::Indexed(_) => {}
     }
     // Sums of 16-bit floats are computed in a wider type.
     let inner = if compute.working() == *compute { *compute } else { DType::Float64 };
@@ -146,6 +152,11 @@ fn reduce(operation: &Reduce) -> BTreeMap<u64, Scalar> {
         };
         let value = match input {
             Mapped::Identity(operand) => element(operand),
+            Mapped::Formula(it) => {
+                let number = at(&it.values, &index) as usize / it.values.dtype.size();
+                let steps = steps(&it.formula, &it.inputs, &indices(&it.shape)[number]);
+                cast(&steps[it.formula.outputs().next().expect("an output")], *compute)
+            }
             Mapped::Product(x, y) => {
                 let multiply = Function::Binary(BinaryFunction::Multiply);
                 apply(multiply, *compute, &[element(x), element(y)])

@@ -14,7 +14,8 @@ use hal::iteration::simplify;
 use hal::memory::{Access, AccessGuard, Use};
 use hal::nonblocking;
 use hal::operation::{
-    Description, Formula, Fused, Input, Operand, Operation, Shape, Step, Strides, Term,
+    Description, Formula, FormulaValues, Fused, Input, Operand, Operation, Shape, Step, Strides,
+    Term,
 };
 use hal::poison::Unpoisoned as _;
 use hal::recording::{self, Work};
@@ -23,7 +24,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 /// The formula of some nodes, with its inputs.
-struct Build {
+pub(super) struct Build {
     shape: Shape,
     sources: SmallVec<[Value; 4]>,
     steps: SmallVec<[Step; 4]>,
@@ -126,7 +127,7 @@ impl Node {
     }
 
     /// Returns true if the node can be computed in one formula with nodes of this shape, without repeating much work.
-    fn joins(&self, shape: &[usize]) -> bool {
+    pub(super) fn joins(&self, shape: &[usize]) -> bool {
         let is_smaller = self.layout.shape() != shape;
         let is_worth_storing = self.is_kept.load(Ordering::Acquire) || self.size.is_long;
         !(is_worth_storing && (is_smaller || self.was_used.load(Ordering::Relaxed)))
@@ -152,9 +153,7 @@ pub(super) fn evaluate(nodes: &[Arc<Node>]) -> Result<()> {
         arrays.push(array.map_err(|error| node.name_line(error))?);
     }
     build.store(&steps, &arrays, true).map_err(|error| last.name_line(error))?;
-    for (known, _) in &build.known {
-        known.was_used.store(true, Ordering::Relaxed);
-    }
+    build.note_use();
     for (node, array) in stored.into_iter().zip(arrays) {
         // Dropped without the lock, because it may be the last reference to other arrays.
         let _before = node.finish(array);
@@ -163,7 +162,7 @@ pub(super) fn evaluate(nodes: &[Arc<Node>]) -> Result<()> {
 }
 
 impl Build {
-    fn new(shape: &[usize]) -> Build {
+    pub(super) fn new(shape: &[usize]) -> Build {
         Build {
             shape: Shape::from_slice(shape),
             sources: SmallVec::new(),
@@ -172,15 +171,59 @@ impl Build {
         }
     }
 
-    fn arrays(&self) -> impl Iterator<Item = &Array> + Clone {
+    pub(super) fn arrays(&self) -> impl Iterator<Item = &Array> + Clone {
         self.sources.iter().filter_map(|source| match source {
             Input::Array(array) => Some(array),
             Input::Scalar(_) => None,
         })
     }
 
+    /// Notes that the values of all steps have been computed.
+    pub(super) fn note_use(&self) {
+        for (known, _) in &self.known {
+            known.was_used.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the formula with these outputs.
+    fn formula(&self, outputs: &[u8]) -> Result<Formula> {
+        let types = |source: &Value| match source {
+            Input::Array(array) => Input::Array(array.dtype()),
+            Input::Scalar(scalar) => Input::Scalar(scalar.dtype()),
+        };
+        let types: SmallVec<[Input<_, _>; 4]> = self.sources.iter().map(types).collect();
+        Formula::new(&types, &self.steps, outputs)
+    }
+
+    /// Returns the values of a step in the order of the memory of a dense layout, without the strides there.
+    pub(super) fn values(&self, step: u8, layout: &Layout) -> Result<FormulaValues> {
+        let formula = self.formula(&[step])?;
+        let mut axes: SmallVec<[usize; 4]> =
+            (0..self.shape.len()).filter(|&axis| self.shape[axis] != 1).collect();
+        axes.sort_by_key(|&axis| std::cmp::Reverse(layout.strides()[axis]));
+        let along = |strides: &[isize]| axes.iter().map(|&axis| strides[axis]).collect::<Strides>();
+        let mut strides: SmallVec<[Strides; 5]> = smallvec![along(layout.strides())];
+        for array in self.arrays() {
+            strides.push(along(array.layout().broadcast_to(&self.shape)?.strides()));
+        }
+        let shape: Shape = axes.iter().map(|&axis| self.shape[axis]).collect();
+        // The layout's own strides come first and are positive, so that neither the order nor a direction changes.
+        let (shape, _) = simplify(&shape, &mut strides);
+        let mut strides = strides.into_iter().skip(1);
+        let input = |source: &Value| match source {
+            Input::Scalar(scalar) => Input::Scalar(*scalar),
+            Input::Array(array) => {
+                Input::Array(array.operand(strides.next().unwrap_or_default(), 0))
+            }
+        };
+        let inputs = self.sources.iter().map(input).collect();
+        let dtype = self.steps[usize::from(step)].dtype;
+        let values = Operand { address: 0, dtype, strides: Strides::new() };
+        Ok(FormulaValues { formula, values, shape, inputs })
+    }
+
     /// Adds the steps of a node. Returns its value: a step, or an input if it has been computed before.
-    fn visit(&mut self, node: &Arc<Node>) -> Result<Term> {
+    pub(super) fn visit(&mut self, node: &Arc<Node>) -> Result<Term> {
         if let Some((_, step)) = self.known.iter().find(|(known, _)| Arc::ptr_eq(known, node)) {
             return Ok(Term::Step(*step));
         }
@@ -249,12 +292,7 @@ impl Build {
 
     /// Queues the steps as one operation.
     fn queue(&self, outputs: &[u8], arrays: &[Array], are_new: bool) -> Result<()> {
-        let types = |source: &Value| match source {
-            Input::Array(array) => Input::Array(array.dtype()),
-            Input::Scalar(scalar) => Input::Scalar(scalar.dtype()),
-        };
-        let types: SmallVec<[Input<_, _>; 4]> = self.sources.iter().map(types).collect();
-        let formula = Formula::new(&types, &self.steps, outputs)?;
+        let formula = self.formula(outputs)?;
         let all = || arrays.iter().chain(self.arrays());
         let is_flat =
             all().all(|array| array.shape() == &self.shape[..] && array.layout().is_c_contiguous());
@@ -357,6 +395,6 @@ impl Build {
     }
 }
 
-fn is_refused(kind: ErrorKind) -> bool {
+pub(super) fn is_refused(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Unsupported | ErrorKind::BackendUnavailable)
 }

@@ -2,7 +2,7 @@
 
 use super::DeviceArray;
 use super::elements::{Arithmetic, Bits, Inexact, Integer, Numeric, Real};
-use super::functions::{self, BinaryOf, UnaryOf};
+use super::functions::{self, BinaryOf, ReductionOf, UnaryOf};
 use crate::{Expression, ExpressionArgument};
 use hal::dtype::Element;
 use hal::error::Result;
@@ -17,7 +17,7 @@ use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Su
 /// the same operators on arrays, without memory for intermediate arrays. The arrays are read by [`Lazy::eval`].
 ///
 /// ```
-/// use gpuarray::{DeviceArray, array::functions::Sqrt};
+/// use gpuarray::{DeviceArray, array::functions::{Sqrt, Sum}};
 ///
 /// # fn main() -> gpuarray::Result<()> {
 /// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
@@ -28,7 +28,7 @@ use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Su
 /// let mut roots = z.copy()?;
 /// (x.lazy().map(Sqrt) + &y).eval_into(&mut roots)?;
 /// assert_eq!(roots.to_vec()?, [4.0, 7.0]);
-/// assert_eq!((z.lazy() - &roots).eval()?.sum()?, 22.0);
+/// assert_eq!((z.lazy() - &roots).reduce(Sum, None)?.item()?, 22.0);
 /// # Ok(())
 /// # }
 /// ```
@@ -158,12 +158,37 @@ impl<'a, T: Element> Lazy<'a, T> {
         DeviceArray::from_untyped(self.expression?.into_array()?)
     }
 
+    /// Combines the elements along `axes`, or all of them, as [`DeviceArray::reduce`] does, without memory for them:
+    /// `(x.lazy() * &y).reduce(Sum, None)`.
+    ///
+    /// # Errors
+    /// As for [`Lazy::eval`] and [`Array::reduce`](crate::Array::reduce).
+    pub fn reduce<F: ReductionOf<T>>(
+        self,
+        _: F,
+        axes: Option<&[isize]>,
+    ) -> Result<DeviceArray<F::Value>> {
+        let reduced = self.expression?.reduce(F::REDUCTION, T::DTYPE, axes, false)?;
+        DeviceArray::from_untyped(reduced)
+    }
+
     /// Computes the elements and stores them in an array, to whose shape they are broadcast.
     ///
     /// # Errors
     /// As for [`Lazy::eval`].
     pub fn eval_into(self, target: &mut DeviceArray<T>) -> Result<()> {
         self.expression?.evaluate_into(target.untyped())
+    }
+}
+
+impl<T: Arithmetic> Lazy<'_, T> {
+    /// Computes the mean of the elements along `axes`, or of all, as [`DeviceArray::mean_along`] does, without memory
+    /// for them.
+    ///
+    /// # Errors
+    /// As for [`Lazy::reduce`].
+    pub fn mean(self, axes: Option<&[isize]>) -> Result<DeviceArray<T::Mean>> {
+        DeviceArray::from_untyped(self.expression?.mean(None, axes, false)?)
     }
 }
 

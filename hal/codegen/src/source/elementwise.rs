@@ -125,7 +125,7 @@ impl Computation for Formula {
     }
 
     fn is_long(&self) -> bool {
-        self.steps().iter().any(|step| step.function.is_long(step.compute))
+        Formula::is_long(self)
     }
 
     /// A checksum of the steps. Two formulas with the same one have different sources, and the cache on disk

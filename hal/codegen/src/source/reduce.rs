@@ -1,20 +1,24 @@
 //! Reductions.
 
+mod formula;
 mod readers;
 mod source;
 
 use crate::source::iteration_space::IterationSpace;
 use crate::source::launches::{LaunchBuilder, Launches, THREADS, blocks};
+use formula::FormulaKey;
 use hal::dtype::DType;
 use hal::error::Result;
 use hal::function::Reduction;
-use hal::operation::{Epilogue, Mapped, Operand, Reduce, Strides};
+use hal::operation::{Epilogue, FormulaValues, Mapped, Operand, Reduce, Strides};
 use smallvec::SmallVec;
 
 /// The dtypes of the combined values, for a [`Mapped`](hal::operation::Mapped).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum MappedTypes {
     Identity(DType),
+    /// The type of a formula's values.
+    Formula(DType),
     Product(DType, DType),
     /// The types of the elements and of the indices.
     Indexed(DType, DType),
@@ -23,7 +27,7 @@ enum MappedTypes {
 }
 
 /// Everything that changes the code of the kernels of a reduction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     reduction: Reduction,
     compute: DType,
@@ -35,6 +39,8 @@ pub(super) struct Key {
     /// True for two launches, of which the first computes partial results.
     staged: bool,
     access: AccessPattern,
+    /// For [`MappedTypes::Formula`].
+    formula: Option<FormulaKey>,
 }
 
 /// The way in which the kernel reads an output's elements.
@@ -52,6 +58,7 @@ impl MappedTypes {
     fn widest(self) -> Option<usize> {
         match self {
             MappedTypes::Identity(a)
+            | MappedTypes::Formula(a)
             | MappedTypes::SquaredDeviation(a)
             | MappedTypes::Position(a) => Some(a.size()),
             MappedTypes::Product(a, b) => Some(a.size().max(b.size())),
@@ -64,6 +71,7 @@ impl MappedTypes {
         match self {
             MappedTypes::Product(..) | MappedTypes::Indexed(..) => 2,
             MappedTypes::Identity(_)
+            | MappedTypes::Formula(_)
             | MappedTypes::SquaredDeviation(_)
             | MappedTypes::Position(_) => 1,
         }
@@ -73,7 +81,9 @@ impl MappedTypes {
     /// for positions, one for the index.
     fn strided(self) -> usize {
         match self {
-            MappedTypes::Identity(_) | MappedTypes::SquaredDeviation(_) => 1,
+            MappedTypes::Identity(_)
+            | MappedTypes::Formula(_)
+            | MappedTypes::SquaredDeviation(_) => 1,
             MappedTypes::Product(..) | MappedTypes::Indexed(..) | MappedTypes::Position(_) => 2,
         }
     }
@@ -106,13 +116,14 @@ struct Partition {
 }
 
 struct Prepared<'a> {
-    key: Key,
+    key: &'a Key,
     /// The spaces of the kept and of the reduced axes.
     spaces: (&'a IterationSpace, &'a IterationSpace),
     /// The addresses of the output and the inputs.
     addresses: &'a [u64],
     /// The extent and stride of an indexed axis.
     axis: Option<(i64, i64)>,
+    formula: Option<(&'a FormulaValues, &'a IterationSpace)>,
     epilogue: Epilogue,
     partition: Partition,
 }
@@ -139,6 +150,9 @@ pub(super) fn plan(operation: &Reduce, launches: &mut Launches) -> Result<Key> {
     let Reduce { reduction, compute, shape, input, output, epilogue } = operation;
     let (mapped, inputs, axis): (_, SmallVec<[&Operand; 2]>, _) = match input {
         Mapped::Identity(a) => (MappedTypes::Identity(a.dtype), SmallVec::from_slice(&[a]), None),
+        Mapped::Formula(it) => {
+            (MappedTypes::Formula(it.values.dtype), SmallVec::from_slice(&[&it.values]), None)
+        }
         Mapped::Product(a, b) => {
             (MappedTypes::Product(a.dtype, b.dtype), SmallVec::from_slice(&[a, b]), None)
         }
@@ -183,7 +197,7 @@ pub(super) fn plan(operation: &Reduce, launches: &mut Launches) -> Result<Key> {
     let sizes = varying.iter().map(|operand| operand.dtype.size()).collect();
     let arrays = InputArrays { sizes, addresses: &addresses[1..] };
     let (access, partition) = arrays.access(mapped, &kept, &mut reduced);
-    let key = Key {
+    let mut key = Key {
         reduction: *reduction,
         compute: *compute,
         input: mapped,
@@ -192,10 +206,18 @@ pub(super) fn plan(operation: &Reduce, launches: &mut Launches) -> Result<Key> {
         wide,
         staged: partition.chunks > 1,
         access,
+        formula: None,
     };
-    let spaces = (&kept, &reduced);
-    Prepared { key, spaces, addresses: &addresses, axis, epilogue: *epilogue, partition }
-        .launch(launches);
+    let mut inputs = IterationSpace::default();
+    let formula = match input {
+        Mapped::Formula(values) => {
+            key.add_formula(values, &mut inputs)?;
+            Some((&**values, &inputs))
+        }
+        _ => None,
+    };
+    let (spaces, addresses, epilogue) = ((&kept, &reduced), &addresses[..], *epilogue);
+    Prepared { key: &key, spaces, addresses, axis, formula, epilogue, partition }.launch(launches);
     Ok(key)
 }
 
@@ -206,7 +228,7 @@ impl Prepared<'_> {
         if outputs == 0 {
             return;
         }
-        let Key { wide, staged, access, ranks, .. } = self.key;
+        let Key { wide, staged, access, ranks, .. } = *self.key;
         let Partition { split, across, tail, chunk, chunks } = self.partition;
         let groups = match (access, self.key.input.columns()) {
             (AccessPattern::Columns(_), Some(pack)) => (outputs / pack).div_ceil(1 << split),
@@ -230,6 +252,9 @@ impl Prepared<'_> {
         }
         if let Some((length, stride)) = self.axis {
             launch.long(length).long(stride);
+        }
+        if let (Some((values, inputs)), Some(key)) = (self.formula, &self.key.formula) {
+            key.pack(values, inputs, &mut launch, wide);
         }
         if !staged {
             self.pack_epilogue(&mut launch);

@@ -186,6 +186,7 @@ fn moved(operation: &Description, mirrors: &[Mirror]) -> Description {
                 Mapped::Product(x, y) => {
                     [x, y].into_iter().for_each(shift);
                 }
+                Mapped::Formula(it) => it.inputs.iter_mut().for_each(input),
                 Mapped::Indexed(it) => indexed(it),
             }
             shift(&mut it.output);

@@ -279,6 +279,58 @@ pub(crate) fn all() -> Vec<Description> {
     large.output.strides[0] = 8;
     list.push(Description::Elementwise(large));
     list.extend(formulas());
+    list.extend(reduced_formulas());
+    list
+}
+
+/// Returns reductions of a formula's values, in each way of access, from contiguous inputs and from others.
+fn reduced_formulas() -> Vec<Description> {
+    let mut list = Vec::new();
+    let multiply = |dtype| Step {
+        function: Function::Binary(BinaryFunction::Multiply),
+        compute: BinaryFunction::Multiply.signature(dtype).unwrap().compute,
+        dtype,
+        arguments: [Term::Input(0), Term::Input(1)].as_slice().into(),
+    };
+    for dtype in [DType::Float32, DType::Float16, DType::Complex64, DType::UInt8] {
+        let inputs = [Input::Array(dtype), Input::Array(dtype)];
+        let root = Step {
+            function: Function::Unary(UnaryFunction::Sin),
+            compute: DType::Float64,
+            dtype: DType::Float64,
+            arguments: [Term::Step(0)].as_slice().into(),
+        };
+        // Long functions are only defined for some types.
+        let steps = [multiply(dtype), root];
+        let steps = if dtype == DType::Float16 { &steps[..] } else { &steps[..1] };
+        let formula = Formula::new(&inputs, steps, &[steps.len() as u8 - 1]).unwrap();
+        let value = steps[steps.len() - 1].dtype;
+        for (shape, axis) in [([1, 4096], 1), ([70, 64], 0), ([70, 64], 1), ([33, 3], 1)] {
+            let strides = c_order(&shape, dtype);
+            for second in [strides.clone(), vec![0, strides[1]]] {
+                let mut out = c_order(&shape, value);
+                out[axis] = 0;
+                let values = operand(0, value, &c_order(&shape, value));
+                let input =
+                    |k: u64, strides: &[isize]| Input::Array(operand(0x10000 * k, dtype, strides));
+                let inputs = vec![input(1, &strides), input(2, &second)];
+                let values = FormulaValues {
+                    formula: formula.clone(),
+                    values,
+                    shape: shape.as_slice().into(),
+                    inputs,
+                };
+                list.push(Description::Reduce(Reduce {
+                    reduction: Reduction::Sum,
+                    compute: value,
+                    shape: shape.as_slice().into(),
+                    input: Mapped::Formula(Box::new(values)),
+                    output: operand(0x30000, value, &out),
+                    epilogue: Epilogue::Identity,
+                }));
+            }
+        }
+    }
     list
 }
 

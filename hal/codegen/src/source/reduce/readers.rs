@@ -10,11 +10,11 @@ use smallvec::SmallVec;
 #[derive(Default)]
 pub(super) struct Extra {
     /// The fields of both a source and a row, and the fields of a row only.
-    fields: &'static str,
+    fields: String,
     row: String,
     /// The parameters of a kernel, and the expressions that pass them to a source.
-    pub(super) parameters: &'static str,
-    pub(super) arguments: &'static str,
+    pub(super) parameters: String,
+    pub(super) arguments: String,
     /// Statements that fill a row's fields from a source.
     copies: String,
 }
@@ -26,6 +26,7 @@ impl Key {
     pub(super) fn types(&self) -> SmallVec<[DType; 2]> {
         match self.input {
             MappedTypes::Identity(a)
+            | MappedTypes::Formula(a)
             | MappedTypes::SquaredDeviation(a)
             | MappedTypes::Position(a) => SmallVec::from_slice(&[a]),
             MappedTypes::Product(a, b) | MappedTypes::Indexed(a, b) => {
@@ -34,10 +35,21 @@ impl Key {
         }
     }
 
-    /// Returns the code for a second input, an indexed axis, or deviations.
-    pub(super) fn extra(&self) -> Extra {
+    /// Returns the code for the inputs of the kernels called `name` other than the first one, and for deviations.
+    pub(super) fn extra(&self, name: &str) -> Extra {
+        if let Some(formula) = &self.formula {
+            return Extra {
+                fields: format!("    {name}_inputs in;\n"),
+                parameters: formula.parameters(self.wide),
+                arguments: formula.arguments(),
+                copies: "row.in = in;".to_owned(),
+                ..Extra::default()
+            };
+        }
         match self.input {
-            MappedTypes::Identity(_) | MappedTypes::Position(_) => Extra::default(),
+            MappedTypes::Identity(_) | MappedTypes::Formula(_) | MappedTypes::Position(_) => {
+                Extra::default()
+            }
             // Deviations are taken from one of the output's elements, which is about as close to the
             // elements as they are to each other.
             MappedTypes::SquaredDeviation(a) => {
@@ -62,16 +74,17 @@ impl Key {
                 }
             }
             MappedTypes::Product(..) => Extra {
-                fields: "    const char* b;\n",
-                parameters: ", const char* b",
-                arguments: "source.b = b;",
+                fields: "    const char* b;\n".to_owned(),
+                parameters: ", const char* b".to_owned(),
+                arguments: "source.b = b;".to_owned(),
                 copies: "row.b = b + offset[2];".to_owned(),
                 ..Extra::default()
             },
             MappedTypes::Indexed(..) => Extra {
-                fields: "    const char* b;\n    i64 length;\n    i64 stride;\n",
-                parameters: ", const char* b, i64 length, i64 stride",
-                arguments: "source.b = b; source.length = length; source.stride = stride;",
+                fields: "    const char* b;\n    i64 length;\n    i64 stride;\n".to_owned(),
+                parameters: ", const char* b, i64 length, i64 stride".to_owned(),
+                arguments: "source.b = b; source.length = length; source.stride = stride;"
+                    .to_owned(),
                 copies: "row.b = b + offset[2]; row.length = length; row.stride = stride;"
                     .to_owned(),
                 ..Extra::default()
@@ -94,13 +107,22 @@ impl Key {
         self.row_and_source(name, &methods)
     }
 
+    /// Returns the number of elements per pack.
+    pub(super) fn pack(&self) -> u64 {
+        let pack = match self.access {
+            AccessPattern::Columns(_) => self.input.columns(),
+            AccessPattern::Packs(_) | AccessPattern::Elements => self.input.pack(),
+        };
+        pack.unwrap_or(1)
+    }
+
     /// Returns the structs that read packs, either of one output's elements or of one element per output.
     pub(super) fn packs(&self, name: &str) -> String {
         let (index, offset) = ctype::index(self.wide);
         let (partial, inputs) = (self.partial(), self.input.strided());
-        let varying = self.input.varying();
+        let varying = if self.formula.is_some() { 0 } else { self.input.varying() };
         let columns = matches!(self.access, AccessPattern::Columns(_));
-        let pack = if columns { self.input.columns() } else { self.input.pack() }.unwrap_or(1);
+        let pack = self.pack();
         // Packs along a single axis are neighbours, and need not be aligned.
         let run = !columns && self.ranks.1 == 1;
         let (mut arrays, mut fetches, mut aligned) = (String::new(), String::new(), Vec::new());
@@ -134,7 +156,37 @@ impl Key {
         let item_of = |input: &str, pack: &str, dtype: DType| {
             format!("Stored<{}>::get(pack_{input}[{pack}].item[k])", ctype::value(dtype))
         };
-        let item = |input: &str, dtype: DType| item_of(input, "j", dtype);
+        let item = |input: &str, dtype: DType| match &self.formula {
+            Some(_) => "values[k]".to_owned(),
+            None => item_of(input, "j", dtype),
+        };
+        let reads = match &self.formula {
+            Some(_) => String::new(),
+            None => format!(
+                "{arrays}#pragma unroll
+        for (int j = 0; j < COUNT; ++j) {{
+{locate}{fetches}        }}
+"
+            ),
+        };
+        let mut computed = String::new();
+        if self.formula.is_some() {
+            let value = self.types()[0];
+            let offset = match run {
+                true => format!(
+                    "(u64)(i + ({index})j * STEP) * sizeof(Pack<{}, {pack}>)",
+                    ctype::stored(value)
+                ),
+                false => "offset[0]".to_owned(),
+            };
+            computed = format!(
+                "{locate}            {} values[{pack}];
+            in.template pack<ALIGNED>({}, values);
+",
+                ctype::value(value),
+                self.number(&format!("a + {offset}"))
+            );
+        }
         let body = match (self.input, columns) {
             (MappedTypes::SquaredDeviation(a) | MappedTypes::Position(a), _) => {
                 let item = item_of("a", "group * GROUP + j", a);
@@ -144,7 +196,7 @@ impl Key {
                 "        Beside<{name}_operator, {pack}>::value folded[COUNT];
 #pragma unroll
         for (int j = 0; j < COUNT; ++j) {{
-            for (int k = 0; k < {pack}; ++k) {{
+{computed}            for (int k = 0; k < {pack}; ++k) {{
                 folded[j].item[k] = {value};
             }}
         }}
@@ -156,7 +208,7 @@ impl Key {
                 "        {partial} folded[COUNT];
 #pragma unroll
         for (int j = 0; j < COUNT; ++j) {{
-            {partial} leaf[{pack}];
+{computed}            {partial} leaf[{pack}];
 #pragma unroll
             for (int k = 0; k < {pack}; ++k) {{
                 leaf[k] = {value};
@@ -181,12 +233,13 @@ impl Key {
 {element}    }}
     template <bool ALIGNED, int COUNT, u32 STEP>
     METHOD {result} gather({index} i) const {{
-{arrays}#pragma unroll
-        for (int j = 0; j < COUNT; ++j) {{
-{locate}{fetches}        }}
-{body}    }}
+{reads}{body}    }}
 ",
-            aligned = if run { aligned.join(" && ") } else { "true".to_owned() },
+            aligned = match (run, &self.formula) {
+                (false, _) => "true".to_owned(),
+                (true, Some(_)) => format!("in.aligned({})", self.number("a")),
+                (true, None) => aligned.join(" && "),
+            },
         );
         self.row_and_source(name, &methods)
     }
@@ -228,9 +281,11 @@ impl Key {
         let inputs = self.input.strided();
         let kept = type_name(self.ranks.0, 1 + inputs, self.wide);
         let reduced = type_name(self.ranks.1, inputs, self.wide);
-        let Extra { fields, row, copies, .. } = self.extra();
+        let Extra { fields, row, copies, .. } = self.extra(name);
+        let formula = self.formula.as_ref();
+        let formula = formula.map(|it| it.definition(name, self.pack(), self.wide));
         format!(
-            "struct {name}_row {{
+            "{}struct {name}_row {{
     const {reduced}* reduced;
     const char* a;
 {fields}{row}{methods}}};
@@ -250,8 +305,15 @@ struct {name}_source {{
     }}
 }};
 ",
+            formula.unwrap_or_default(),
             1 + inputs
         )
+    }
+
+    /// Returns the number of a formula's value whose place would be at `address`.
+    fn number(&self, address: &str) -> String {
+        let (index, stored) = (ctype::index(self.wide).0, ctype::stored(self.types()[0]));
+        format!("({index})((u64)({address}) / sizeof({stored}))")
     }
 
     /// Returns an element of the input, as read by `read`, in the computing type.
@@ -279,7 +341,7 @@ struct {name}_source {{
         let value = self.value_type();
         let load = |input: &str, dtype: DType| self.computed(&read(input, dtype));
         match self.input {
-            MappedTypes::Identity(a) | MappedTypes::Indexed(a, _) => {
+            MappedTypes::Identity(a) | MappedTypes::Formula(a) | MappedTypes::Indexed(a, _) => {
                 format!("convert<{value}>({})", load("a", a))
             }
             MappedTypes::Product(a, b) => {
@@ -307,7 +369,10 @@ struct {name}_source {{
         let MappedTypes::Indexed(_, at) = self.input else {
             let value = self.value(|input, dtype| {
                 let offset = if input == "a" { a } else { b };
-                format!("load<{}>({input} + {offset})", ctype::value(dtype))
+                match &self.formula {
+                    Some(_) => format!("in.at({})", self.number(&format!("a + {offset}"))),
+                    None => format!("load<{}>({input} + {offset})", ctype::value(dtype)),
+                }
             });
             return format!("        return {value};\n");
         };

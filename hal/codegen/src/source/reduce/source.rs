@@ -5,6 +5,7 @@ use crate::source::iteration_space::type_name;
 use crate::source::kernel_spec::KernelKey;
 use crate::source::launches::THREADS;
 use crate::source::prelude::Prelude;
+use crate::source::reduce::formula::FormulaKey;
 use crate::source::reduce::readers::Extra;
 use crate::source::reduce::{AccessPattern, Key, MappedTypes};
 use hal::function::Reduction;
@@ -13,14 +14,17 @@ impl KernelKey for Key {
     fn name(&self) -> String {
         let mapped = match self.input {
             MappedTypes::Identity(_) => "elements",
+            MappedTypes::Formula(_) => "values",
             MappedTypes::Product(..) => "products",
             MappedTypes::Indexed(..) => "indexed",
             MappedTypes::SquaredDeviation(_) => "squared_deviations",
             MappedTypes::Position(_) => "positions",
         };
         let types: Vec<&str> = self.types().iter().map(|&dtype| ctype::value(dtype)).collect();
+        let formula =
+            self.formula.as_ref().map_or_else(String::new, |it| format!("_{}", it.title()));
         format!(
-            "reduce_{}_{}_{mapped}_{}_to_{}_{}by{}_{}{}{}",
+            "reduce_{}_{}_{mapped}_{}_to_{}_{}by{}_{}{}{}{formula}",
             self.reduction.name(),
             ctype::value(self.compute),
             types.join("_"),
@@ -48,7 +52,9 @@ impl KernelKey for Key {
             MappedTypes::Indexed(..) => Prelude::INDEXED,
             _ => Prelude::NONE,
         };
-        ctype::prelude(working).with(ctype::prelude(accumulator)).with(Prelude::REDUCE).with(input)
+        let formula = self.formula.as_ref().map_or(Prelude::NONE, FormulaKey::prelude);
+        let own = ctype::prelude(working).with(ctype::prelude(accumulator));
+        own.with(Prelude::REDUCE).with(input).with(formula)
     }
 
     fn kernels(&self, name: &str) -> String {
@@ -91,7 +97,7 @@ impl KernelKey for Key {
         };
         let single = if self.staged { "" } else { quotient };
         let reduced = type_name(self.ranks.1, self.input.strided(), self.wide);
-        let Extra { parameters, arguments, .. } = self.extra();
+        let Extra { parameters, arguments, .. } = self.extra(name);
         let (shape, call) = match self.access {
             AccessPattern::Packs(deep) => (
                 ", u32 tail",
