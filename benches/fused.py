@@ -3,14 +3,17 @@
     PYGPU_BACKEND=host python benches/fused.py
     PYGPU_BACKEND=cuda python benches/fused.py --sizes 1000 67108864
 
-The forms run by turns, and the best time of each counts. Where they are installed, numexpr, numba
-and jax compute the same on the CPU, and CuPy on the GPU. GB/s counts the two arrays that the fused
-form has to read, and the one that it has to write.
+Each chain is computed into an array, and summed; the form in C of the sum is a ReductionKernel. The
+forms run by turns, and the best time of each counts. Where they are installed, numexpr, numba and
+jax compute the same on the CPU, and CuPy on the GPU. GB/s counts the two arrays that the fused form
+has to read, and the one that it has to write.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
+import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +24,7 @@ import pygpu
 import pygpu.autoinit
 from pygpu import cumath, driver, gpuarray
 from pygpu.compiler import SourceModule
+from pygpu.reduction import ReductionKernel
 
 C = """
 __global__ void chain(float *z, const float *x, const float *y, long n) {
@@ -62,7 +66,33 @@ CHAINS = {
 }
 
 
-def forms(function: Callable[..., Any], c: str, text: str, n: int) -> dict[str, Any]:
+def chain_in_c(c: str, x: gpuarray.GPUArray, y: gpuarray.GPUArray) -> Callable[[], Any]:
+    n = x.size
+    module = SourceModule(C.replace("long step", f"#define EXPRESSION(a, b) ({c})\n    long step"))
+    kernel, z = module.get_function("chain"), gpuarray.empty_like(x)
+    block = 256
+    grid = (max(1, min((n // 4 + block - 1) // block, 1 << 20)), 1)
+    kernel.prepare("PPPl")
+    return lambda: kernel.prepared_call(grid, (block, 1, 1), z.gpudata, x.gpudata, y.gpudata, n)
+
+
+def in_numba(text: str, host: list[Any], found: dict[str, Any]) -> None:
+    try:
+        import numba
+    except ImportError:
+        return
+    body = text.replace("where(x > y, x - y, x*y)", "(x - y if x > y else x*y)")
+    scope = {"exp": np.exp, "sqrt": np.sqrt}
+    exec(f"def f(x, y): return {body}", scope)
+    vectorized = numba.vectorize(["float32(float32, float32)"], target="parallel")(scope["f"])
+    found["numba"] = lambda: vectorized(*host)
+
+
+def forms(chain: Callable[..., Any], c: str, text: str, n: int, is_summed: bool) -> dict[str, Any]:
+    def summed(x: Any, y: Any, m: Any) -> Any:
+        return chain(x, y, m).sum()
+
+    function = summed if is_summed else chain
     rng = np.random.default_rng(1)
     host = [rng.uniform(0.5, 2, n).astype(np.float32) for _ in range(2)]
     x, y = (gpuarray.to_gpu(one) for one in host)
@@ -71,14 +101,14 @@ def forms(function: Callable[..., Any], c: str, text: str, n: int) -> dict[str, 
         "unfused": lambda: function(x, y, cumath),
         "fused": lambda: fused(x, y, cumath),
     }
-    module = SourceModule(C.replace("long step", f"#define EXPRESSION(a, b) ({c})\n    long step"))
-    kernel, z = module.get_function("chain"), gpuarray.empty_like(x)
-    block = 256
-    grid = (max(1, min((n // 4 + block - 1) // block, 1 << 20)), 1)
-    kernel.prepare("PPPl")
-    found["C"] = lambda: kernel.prepared_call(
-        grid, (block, 1, 1), z.gpudata, x.gpudata, y.gpudata, n
-    )
+    if is_summed:
+        expression = re.sub(r"\b([ab])\b", lambda it: {"a": "x[i]", "b": "y[i]"}[it[0]], c)
+        kernel = ReductionKernel(
+            np.float32, "0", "a+b", expression, "const float *x, const float *y"
+        )
+        found["C"] = lambda: kernel(x, y)
+    else:
+        found["C"] = chain_in_c(c, x, y)
     name = driver.Context.get_device().name()
     if "NVIDIA" in name:
         try:
@@ -99,19 +129,12 @@ def forms(function: Callable[..., Any], c: str, text: str, n: int) -> dict[str, 
         import numexpr
 
         names = dict(zip("xy", host))
-        found["numexpr"] = lambda: numexpr.evaluate(text, names)
+        evaluated = f"sum({text})" if is_summed else text
+        found["numexpr"] = lambda: numexpr.evaluate(evaluated, names)
     except ImportError:
         pass
-    try:
-        import numba
-
-        body = text.replace("where(x > y, x - y, x*y)", "(x - y if x > y else x*y)")
-        scope = {"exp": np.exp, "sqrt": np.sqrt}
-        exec(f"def f(x, y): return np.float32({body})".replace("np.float32", ""), scope)
-        vectorized = numba.vectorize(["float32(float32, float32)"], target="parallel")(scope["f"])
-        found["numba"] = lambda: vectorized(*host)
-    except ImportError:
-        pass
+    if not is_summed:
+        in_numba(text, host, found)
     try:
         import jax
 
@@ -150,11 +173,13 @@ def main() -> None:
     arguments = parser.parse_args()
     print(driver.Context.get_device().name())
     for title, (function, c, text) in CHAINS.items():
-        for n in arguments.sizes:
-            times = measure(forms(function, c, text, n), n, arguments.seconds)
-            rate = 12 * n / times["fused"] / 1e9
+        for n, is_summed in itertools.product(arguments.sizes, (False, True)):
+            found = forms(function, c, text, n, is_summed)
+            times = measure(found, n, arguments.seconds)
+            rate = (8 if is_summed else 12) * n / times["fused"] / 1e9
             row = "  ".join(f"{name} {seconds * 1e6:.2f}" for name, seconds in times.items())
-            print(f"{title:26} {n:>9}  {rate:7.1f} GB/s  {row}")
+            name = f"sum of {title}" if is_summed else title
+            print(f"{name:33} {n:>9}  {rate:7.1f} GB/s  {row}")
 
 
 if __name__ == "__main__":
