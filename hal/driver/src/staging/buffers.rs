@@ -315,7 +315,7 @@ impl Sizes {
     }
 
     /// Returns the sizes from the environment. `PYGPU_STAGING_THREADS` is the number of threads (0: nothing is
-    /// staged; default: half of the cores that the process may use, 2 to 8). `PYGPU_STAGING_BYTES` is the maximum
+    /// staged; default: the cores that the process may use, 2 to 16). `PYGPU_STAGING_BYTES` is the maximum
     /// page-locked memory per device (K, M, G or T may follow; default: 64 MiB).
     ///
     /// # Errors
@@ -329,8 +329,9 @@ impl Sizes {
         let bytes = environment::parse(BYTES, variable(BYTES), allowed, |text| {
             environment::bytes(text).filter(|bytes| *bytes >= SLOTS * LEAST_CHUNK)
         })?;
-        let half = || (available_parallelism().map_or(1, |cores| cores.get()) / 2).clamp(2, 8);
-        Ok(Sizes::new(threads.unwrap_or_else(half), bytes.unwrap_or(64 << 20)))
+        // In fresh memory, the system clears each page first, which takes more of a processor than the copy.
+        let usual = || available_parallelism().map_or(1, |cores| cores.get()).clamp(2, 16);
+        Ok(Sizes::new(threads.unwrap_or_else(usual), bytes.unwrap_or(64 << 20)))
     }
 
     /// Returns the size of the parts that threads take, small enough for all threads to finish at about the same

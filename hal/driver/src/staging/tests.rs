@@ -147,7 +147,7 @@ fn the_environment_sets_threads_and_bytes() {
         Sizes::from_variables(|name| variables.get(name).map(OsString::from))
     };
     let cores = available_parallelism().map_or(1, |cores| cores.get());
-    assert_eq!(from(&[]).expect("defaults"), Sizes::new((cores / 2).clamp(2, 8), 64 << 20));
+    assert_eq!(from(&[]).expect("defaults"), Sizes::new(cores.clamp(2, 16), 64 << 20));
     assert_eq!(from(&[(THREADS, "0")]).expect("none").threads, 0);
     assert_eq!(
         from(&[(THREADS, "3"), (BYTES, "6M")]).expect("sizes"),
