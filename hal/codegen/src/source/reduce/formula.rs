@@ -12,6 +12,9 @@ use hal::operation::{Formula, FormulaValues, Input};
 /// The greatest class of the inputs' number of axes. A kernel's arguments cannot hold three spaces of more.
 const MAX_RANK: u8 = 8;
 
+/// The bytes that a thread reads before it uses the first.
+const MOST_BYTES: u64 = 256;
+
 /// Everything about a formula that changes the code of the kernels.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FormulaKey {
@@ -174,8 +177,8 @@ impl FormulaKey {
         text
     }
 
-    /// Returns the formula's function, and the struct of the inputs. Its method `at` computes the value with a number,
-    /// and `pack` those of a pack, which begins with that number.
+    /// Returns the formula's function, and the struct of the inputs. Its method `at` computes the value with a number;
+    /// `read` reads the inputs of a pack, which begins with a number, and `item` computes one of its values.
     pub(super) fn definition(&self, name: &str, pack: u64, wide: bool) -> String {
         let (index, offset) = ctype::index(wide);
         let output = self.formula.outputs().next().unwrap_or(0);
@@ -192,9 +195,13 @@ impl FormulaKey {
             };
             format!("{name}_value({})", self.inputs().map(argument).collect::<Vec<_>>().join(", "))
         };
-        let (locate, element, fetches, item) = match self.access {
+        let mut items = String::new();
+        let mut reads = String::new();
+        let (locate, element, item) = match self.access {
             Access::Strided(_) => {
                 let arrays = self.inputs().filter(|it| matches!(it.1, Input::Array(_))).count();
+                items += &format!("    {index} first;\n");
+                reads += "        packs.first = i;\n";
                 (
                     format!(
                         "        {offset} offset[{arrays}];\n        space->locate(i, offset);\n"
@@ -202,42 +209,29 @@ impl FormulaKey {
                     call(&|position, array, dtype| {
                         format!("load<{}>(x{position} + offset[{array}])", ctype::value(dtype))
                     }),
-                    String::new(),
-                    format!("at(i + ({index})k)"),
+                    format!("at(packs.first + ({index})k)"),
                 )
             }
             Access::Flat(ones) => {
-                let is_one = |array: usize| ones >> array & 1 == 1;
-                let mut fetches = String::new();
+                let place = |position: usize, array: usize, dtype: DType| match ones >> array & 1 {
+                    1 => format!("x{position}"),
+                    _ => format!("x{position} + (u64)i * sizeof({})", ctype::stored(dtype)),
+                };
                 for (position, input, dtype) in self.inputs() {
-                    if let Input::Array(array) = input {
-                        let kind = format!("{}, {pack}", ctype::stored(dtype));
-                        fetches += &match is_one(array) {
-                            true => format!(
-                                "        const Pack<{kind}> pack{position} = repeat<{kind}>(x{position});\n"
-                            ),
-                            false => format!(
-                                "        const Pack<{kind}> pack{position} = fetch<ALIGNED, {kind}>(x{position} + (u64)i * sizeof({}));\n",
-                                ctype::stored(dtype)
-                            ),
-                        };
-                    }
+                    let Input::Array(array) = input else { continue };
+                    let kind = format!("{}, {pack}", ctype::stored(dtype));
+                    let read = if ones >> array & 1 == 1 { "repeat<" } else { "fetch<ALIGNED, " };
+                    let from = place(position, array, dtype);
+                    items += &format!("    Pack<{kind}> x{position};\n");
+                    reads += &format!("        packs.x{position} = {read}{kind}>({from});\n");
                 }
                 (
                     String::new(),
                     call(&|position, array, dtype| {
-                        let kind = ctype::value(dtype);
-                        match is_one(array) {
-                            true => format!("load<{kind}>(x{position})"),
-                            false => format!(
-                                "load<{kind}>(x{position} + (u64)i * sizeof({}))",
-                                ctype::stored(dtype)
-                            ),
-                        }
+                        format!("load<{}>({})", ctype::value(dtype), place(position, array, dtype))
                     }),
-                    fetches,
                     call(&|position, _, dtype| {
-                        format!("Stored<{}>::get(pack{position}.item[k])", ctype::value(dtype))
+                        format!("Stored<{}>::get(packs.x{position}.item[k])", ctype::value(dtype))
                     }),
                 )
             }
@@ -248,22 +242,34 @@ impl FormulaKey {
             function = function.replacen("DEVICE", "static __device__ __noinline__", 1);
         }
         format!(
-            "{function}struct {name}_inputs {{
+            "{function}struct {name}_packs {{
+{items}}};
+struct {name}_inputs {{
 {fields}    METHOD {value} at({index} i) const {{
 {locate}        return {element};
     }}
     METHOD bool aligned({index} i) const {{ return {aligned}; }}
     template <bool ALIGNED>
-    METHOD void pack({index} i, {value}* values) const {{
-{fetches}#pragma unroll
-        for (int k = 0; k < {pack}; ++k) {{
-            values[k] = {item};
-        }}
+    METHOD {name}_packs read({index} i) const {{
+        {name}_packs packs;
+{reads}        return packs;
     }}
+    METHOD {value} item(const {name}_packs& packs, int k) const {{ return {item}; }}
 }};
 ",
             aligned = self.aligned(pack),
         )
+    }
+
+    /// Returns the number of packs that a thread reads before it uses the first. More would need so many registers that
+    /// too few threads could run.
+    pub(super) fn packs_at_once(&self, pack: u64) -> u64 {
+        let Access::Flat(_) = self.access else { return 1 };
+        let bytes = self.inputs().map(|(_, input, dtype)| match input {
+            Input::Array(_) => dtype.size() as u64 * pack,
+            Input::Scalar(()) => 0,
+        });
+        (MOST_BYTES / bytes.sum::<u64>().max(1)).max(1)
     }
 
     /// Returns the condition that a pack that begins with value `i` is aligned in each array.

@@ -156,10 +156,7 @@ impl Key {
         let item_of = |input: &str, pack: &str, dtype: DType| {
             format!("Stored<{}>::get(pack_{input}[{pack}].item[k])", ctype::value(dtype))
         };
-        let item = |input: &str, dtype: DType| match &self.formula {
-            Some(_) => "values[k]".to_owned(),
-            None => item_of(input, "j", dtype),
-        };
+        let item = |input: &str, dtype: DType| item_of(input, "j", dtype);
         let reads = match &self.formula {
             Some(_) => String::new(),
             None => format!(
@@ -169,25 +166,8 @@ impl Key {
 "
             ),
         };
-        let mut computed = String::new();
-        if self.formula.is_some() {
-            let value = self.types()[0];
-            let offset = match run {
-                true => format!(
-                    "(u64)(i + ({index})j * STEP) * sizeof(Pack<{}, {pack}>)",
-                    ctype::stored(value)
-                ),
-                false => "offset[0]".to_owned(),
-            };
-            computed = format!(
-                "{locate}            {} values[{pack}];
-            in.template pack<ALIGNED>({}, values);
-",
-                ctype::value(value),
-                self.number(&format!("a + {offset}"))
-            );
-        }
         let body = match (self.input, columns) {
+            (MappedTypes::Formula(value), _) => self.gather_values(name, run, value),
             (MappedTypes::SquaredDeviation(a) | MappedTypes::Position(a), _) => {
                 let item = item_of("a", "group * GROUP + j", a);
                 self.whole_gather(name, pack, &self.leaf(&item, columns))
@@ -196,7 +176,7 @@ impl Key {
                 "        Beside<{name}_operator, {pack}>::value folded[COUNT];
 #pragma unroll
         for (int j = 0; j < COUNT; ++j) {{
-{computed}            for (int k = 0; k < {pack}; ++k) {{
+            for (int k = 0; k < {pack}; ++k) {{
                 folded[j].item[k] = {value};
             }}
         }}
@@ -208,7 +188,7 @@ impl Key {
                 "        {partial} folded[COUNT];
 #pragma unroll
         for (int j = 0; j < COUNT; ++j) {{
-{computed}            {partial} leaf[{pack}];
+            {partial} leaf[{pack}];
 #pragma unroll
             for (int k = 0; k < {pack}; ++k) {{
                 leaf[k] = {value};
@@ -242,6 +222,65 @@ impl Key {
             },
         );
         self.row_and_source(name, &methods)
+    }
+
+    /// Returns statements that combine packs of a formula's values. Several packs are read before the first is used.
+    fn gather_values(&self, name: &str, run: bool, stored: DType) -> String {
+        let (index, offset) = ctype::index(self.wide);
+        let (pack, partial) = (self.pack(), self.partial());
+        let most = self.formula.as_ref().map_or(1, |it| it.packs_at_once(pack));
+        let value = self.value(|_, _| "in.item(packs[j], k)".to_owned());
+        let columns = matches!(self.access, AccessPattern::Columns(_));
+        let operator = match columns {
+            true => format!("Beside<{name}_operator, {pack}>"),
+            false => format!("{name}_operator"),
+        };
+        let (leaf, combined) = match columns {
+            true => (format!("{operator}::value leaf;"), "leaf".to_owned()),
+            false => {
+                (format!("{partial} leaf[{pack}];"), format!("fold<{operator}, {pack}>(leaf)"))
+            }
+        };
+        let item = if columns { "leaf.item[k]" } else { "leaf[k]" };
+        let number = format!("(i + ({index})(group + j) * STEP)");
+        let (locate, from) = match run {
+            true => {
+                let kind = format!("{}, {pack}", ctype::stored(stored));
+                (String::new(), format!("a + (u64){number} * sizeof(Pack<{kind}>)"))
+            }
+            false => (
+                format!(
+                    "                {offset} offset[1];
+                reduced->locate({number}, offset);
+"
+                ),
+                "a + offset[0]".to_owned(),
+            ),
+        };
+        format!(
+            "        constexpr int GROUP = COUNT < {most} ? COUNT : {most};
+        {operator}::value folded[COUNT];
+#pragma unroll
+        for (int group = 0; group < COUNT; group += GROUP) {{
+            {name}_packs packs[GROUP];
+#pragma unroll
+            for (int j = 0; j < GROUP; ++j) {{
+{locate}                packs[j] = in.template read<ALIGNED>({});
+            }}
+#pragma unroll
+            for (int j = 0; j < GROUP; ++j) {{
+                {leaf}
+#pragma unroll
+                for (int k = 0; k < {pack}; ++k) {{
+                    {item} = {value};
+                }}
+                folded[group + j] = {combined};
+            }}
+        }}
+        return fold<{operator}, COUNT>(folded);
+",
+            self.number(&from)
+        )
     }
 
     /// Returns statements that combine long packs together: `leaf` is element `k` of pack `j`.
