@@ -187,14 +187,14 @@ pub struct Scan {
     pub output: Operand,
 }
 
-/// Elements selected by an array of integer indices along one axis: the element at index `i` of the
-/// iteration is `base + sum(i * strides) + index[i] * axis_stride`.
+/// Elements selected by an array of integer indices along one axis: the element at index `i` of the iteration is at
+/// the address `base.address + sum(i * base.strides) + indices[i] * axis_stride`.
 ///
-/// A negative index counts from the end, as in Python. An index outside `-axis_length .. axis_length` reads
-/// zero and writes nothing, as a texture fetch does: it never accesses memory.
+/// A negative index counts from the end, as in Python. For an index outside `-axis_length .. axis_length` a gather
+/// reads zero and a scatter writes nothing; neither accesses memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Indexed {
-    /// The elements; the indexed axis has stride zero here.
+    /// The elements. The strides leave out the indexed axis: its stride is zero, and `axis_stride` has the real one.
     pub base: Operand,
     /// The indices, of any integer dtype; they vary over the axes of the operation's shape.
     pub indices: Operand,

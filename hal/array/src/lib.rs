@@ -233,8 +233,8 @@ impl Array {
 
     /// Splits the array along its first axis into the elements before `index` and the others. Work on the two views is
     /// not ordered with each other: two streams may use them concurrently, unless the byte ranges of the two views
-    /// overlap. Work on this array and its other views is ordered with work on both, and the memory is freed after all
-    /// of it.
+    /// overlap. Work on this array or on another view is ordered with work on either half. The memory is freed after all
+    /// this work.
     ///
     /// # Errors
     /// `InvalidArgument` for an array without axes; `IndexOutOfRange` if there are fewer elements along the axis.

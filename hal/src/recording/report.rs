@@ -64,7 +64,8 @@ pub struct Row {
 }
 
 impl Row {
-    /// Returns the device's time, or the host's if there is none.
+    /// Returns how long the work took on the device, in seconds; without device times, how long the call took on the
+    /// host.
     pub fn time(&self) -> f64 {
         self.device_seconds.unwrap_or(self.seconds)
     }
