@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 /// The devices of one vendor, or the host, with one interface for all.
 ///
-/// Programs get a backend from `gpuarray::open` and ask it for devices; few need more of it. Each backend implements
-/// the trait once, together with a function that loads the vendor's library and returns the object. A value of this
-/// type is therefore an opened backend. Every method may be called from any thread.
+/// Programs get a backend from `gpuarray::open`, and devices from the backend; few call its other methods. Each backend
+/// implements the trait once, together with a function that loads the vendor's library and returns the object. A value
+/// of this type is therefore an opened backend. Every method may be called from any thread.
 ///
 /// The device with the most free memory:
 ///
@@ -56,8 +56,8 @@ pub trait Backend: Send + Sync + Debug {
     /// `InvalidArgument` if no device has this number.
     fn device(&self, ordinal: usize) -> Result<Arc<dyn Device>>;
 
-    /// Returns the device with the PCI bus id `domain:bus:device.function`, in hexadecimal. The domain may be left out
-    /// when it is 0.
+    /// Returns the device with the PCI bus id `domain:bus:device.function`, in hexadecimal. The domain may be omitted
+    /// if it is 0.
     ///
     /// # Errors
     /// `InvalidArgument` if no device has this id. The message lists the devices.

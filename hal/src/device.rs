@@ -19,16 +19,16 @@ use std::sync::Arc;
 
 /// One GPU, or the host as one. Every method may be called from any thread.
 ///
-/// Programs get devices from a [`Backend`](crate::Backend). They create streams, events and modules here, query what
-/// the device is and supports, and pass it to everything that allocates. Each backend implements the trait for its own
-/// devices; the driver layer does so for CUDA and HIP together. Methods with a body are optional for a backend; most
-/// of them return `Unsupported` by default.
+/// Programs get devices from a [`Backend`](crate::Backend). A device creates streams, events and modules, and reports
+/// its properties and features. Functions that allocate take it as an argument. Each backend implements the trait for
+/// its own devices; the driver layer does so for CUDA and HIP together. Methods with a body are optional for a backend;
+/// most of them return `Unsupported` by default.
 ///
 /// The methods that allocate and free bytes are for the owning types of [`crate::memory`] and for other libraries.
-/// Programs use those types. Memory allocated here can be used on every stream immediately; memory from
+/// Programs use the owning types. Memory allocated here can be used on every stream immediately; memory from
 /// [`Stream::allocate`](crate::stream::StreamCore::allocate) is ordered with the work of its stream.
 ///
-/// A device creates a program's objects, and its work can be waited for as a whole:
+/// A device creates a program's objects, and a program can wait for all work of a device:
 ///
 /// ```
 /// use gpuarray::{DeviceArray, Feature, StreamOptions};
@@ -78,8 +78,8 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// The driver's, for example `DeviceLost`.
     fn memory_info(&self) -> Result<MemoryInfo>;
 
-    /// Returns the default stream, for work that names no stream: the legacy default stream. It waits for all streams
-    /// created without `non_blocking`, and they wait for it. No context is created.
+    /// Returns the default stream, the legacy default stream of the driver. It waits for all streams created without
+    /// `non_blocking`, and they wait for it. The call does not create a context.
     fn default_stream(&self) -> Arc<dyn Stream>;
 
     /// Creates a stream (`cuStreamCreateWithPriority`, `hipStreamCreateWithPriority`). It is destroyed with the
@@ -123,8 +123,8 @@ pub unsafe trait Device: Send + Sync + Debug {
         let _ = address;
     }
 
-    /// Returns true if the device can access the whole range, as far as the driver can tell without touching it. Raw
-    /// addresses from a program are checked with this. A backend that tracks its allocations accepts only ranges
+    /// Returns true if the device can access the whole range, as far as the driver can tell without an access. Raw
+    /// addresses from a program are checked with this method. A backend that tracks its allocations accepts only ranges
     /// inside one of them, or inside page-locked host memory.
     fn can_access(&self, address: u64, bytes: usize) -> bool;
 
@@ -216,13 +216,13 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// Returns the name and the version of the compiler of [`Device::compile`].
     ///
     /// # Errors
-    /// `Unsupported` that says what to install where there is no compiler.
+    /// `Unsupported` if no compiler is available. The message says what to install.
     fn compiler(&self) -> Result<String> {
         Err(Error::unsupported("compile", format!("device {} does not compile kernels", self.id())))
     }
 
-    /// Links code from several inputs to one image (`cuLinkCreate` and the functions that go with
-    /// it, `hipLinkCreate`).
+    /// Links code from several inputs to one image (`cuLinkCreate` and related functions,
+    /// `hipLinkCreate`).
     ///
     /// # Errors
     /// `CompileFailed` with the linker's log; `Unsupported` if no linker is available.
@@ -449,7 +449,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     }
 
     /// Sets how many bytes of freed memory the pool keeps at a synchronization (`CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`).
-    /// By default it keeps all.
+    /// By default the pool keeps all freed memory.
     ///
     /// # Errors
     /// `Unsupported` if the device does not have a pool.

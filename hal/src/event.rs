@@ -58,8 +58,8 @@ impl Default for EventOptions {
 /// was never recorded counts as complete.
 ///
 /// Programs record events to time work, to order the work of other libraries, or to learn that part of a stream's work
-/// has finished. Arrays do not need them: they record and wait for their own events. Each backend implements the trait
-/// for the objects that [`Device::create_event`](crate::Device::create_event) and
+/// has finished. Programs do not need events for arrays, because arrays record and wait for their own events. Each
+/// backend implements the trait for the objects that [`Device::create_event`](crate::Device::create_event) and
 /// [`Stream::create_event`](crate::stream::StreamCore::create_event) return.
 ///
 /// The time that a stream takes for some work:

@@ -1,13 +1,13 @@
-//! The vendor-neutral layer: traits, status values, dtypes, layouts, arrays and kernel
-//! specifications. It does not depend on a backend and links nothing.
+//! The vendor-neutral layer: the traits of backends, statuses, dtypes, descriptions of operations, and memory with
+//! its ordering. The crate does not depend on a backend and links no library.
 //!
 //! # Errors and statuses
 //!
 //! Every fallible call returns [`Result<T>`](Result). Programs that use `?` get an [`Error`] with a
 //! [kind](ErrorKind), the driver's own number, the name of the call, and a message.
 //!
-//! Programs that handle statuses, as C programs do, use [`StatusExt`] on the same results; success
-//! is also a [`Status`]:
+//! Programs that handle statuses, as C programs do, call the methods of [`StatusExt`] on the same
+//! results. Success is also a [`Status`]:
 //!
 //! ```
 //! use gpuarray_hal::{Backend, Status, StatusExt};
@@ -27,8 +27,8 @@
 //! }
 //! ```
 //!
-//! A status is a vendor and a number. Numbers without a known name are allowed. Known numbers have
-//! the vendor's names, and convert to the other vendor's numbers:
+//! A status consists of a vendor and a number. Any number is allowed. A known number has the
+//! vendor's name, and can be converted to the other vendor's number:
 //!
 //! ```
 //! use gpuarray_hal::{ErrorKind, Status};

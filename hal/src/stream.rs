@@ -136,7 +136,7 @@ pub trait StreamCore: Send + Sync + Debug {
     fn device_id(&self) -> DeviceId;
 
     /// Returns the driver's handle; 0 for the default stream. A program that has the handle may begin a capture with
-    /// it, so after this call the library always asks the driver whether the stream captures.
+    /// it, so after this call the library always queries the driver for captures of the stream.
     fn handle(&self) -> u64;
 
     /// Returns true if all work queued so far has finished (`cuStreamQuery`, `hipStreamQuery`). Returns false while the
@@ -243,8 +243,8 @@ pub trait StreamCore: Send + Sync + Debug {
 
 /// The properties of a [`Stream`] that the library relies on: how it may wait, and what keeps it valid.
 ///
-/// A backend overrides the default methods where it differs. Memory, events and captures call them; programs call
-/// [`StreamState::options`].
+/// A backend overrides a default method if its streams behave differently. Memory, events and captures call the
+/// methods; programs call [`StreamState::options`].
 ///
 /// The options that a stream was created with:
 ///
@@ -296,8 +296,8 @@ pub trait StreamState: StreamCore + StreamCapture {
         Ok(())
     }
 
-    /// Returns the options that the stream was created with. For a stream of another library the
-    /// driver is asked (`cuStreamGetFlags`, `cuStreamGetPriority`; `hipStreamGetFlags`,
+    /// Returns the options that the stream was created with. For a stream of another library, the
+    /// driver returns them (`cuStreamGetFlags`, `cuStreamGetPriority`; `hipStreamGetFlags`,
     /// `hipStreamGetPriority`).
     ///
     /// # Errors
@@ -306,8 +306,8 @@ pub trait StreamState: StreamCore + StreamCapture {
         Ok(StreamOptions::default())
     }
 
-    /// Waits while the queue is too full to grow. Returns immediately if the wait could be for the calling thread
-    /// itself. Callers that queue work call this first, without holding a lock.
+    /// Waits while the queue is too full to grow. Returns immediately if the queue may be waiting for the calling
+    /// thread. Callers that queue work call this first, without holding a lock.
     fn wait_for_room(&self) {}
 
     /// Returns the object by which memory should refer to the stream, if it is not this one: an object with the same

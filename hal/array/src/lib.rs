@@ -1,7 +1,7 @@
 //! Arrays: typed, shaped views of device memory, and the operations on them.
 //!
-//! An [`Array`] has an element type known at run time; a [`DeviceArray`] is the safe, statically typed form of it.
-//! Arguments are checked here, before anything is allocated or queued; backends rely on these checks.
+//! An [`Array`] has an element type known at run time; a [`DeviceArray`] is its safe, statically typed form. This crate
+//! checks arguments before anything is allocated or queued; backends rely on these checks.
 
 mod argument;
 mod create;
@@ -42,8 +42,8 @@ use std::sync::Arc;
 
 /// An array in device memory whose element type is known at run time.
 ///
-/// Clones and views share the memory, which lives until the last of them is dropped. Each array has a stream on which
-/// its operations are queued; [`Array::on`] returns a view with another stream.
+/// Clones and views share the memory, which lives until the last of these arrays is dropped. Each array has a stream on
+/// which its operations are queued; [`Array::on`] returns a view with another stream.
 ///
 /// A program that reads the name of a dtype from a file, and adds arrays of any dtype:
 ///
@@ -199,7 +199,7 @@ impl Array {
     }
 
     /// Returns the status of the last fallible method of this object, or of the last function, such as
-    /// [`Array::binary`], with it as an operand.
+    /// [`Array::binary`], that had this object as an operand.
     pub fn last_status(&self) -> Status {
         self.status.load()
     }
@@ -233,8 +233,8 @@ impl Array {
 
     /// Splits the array along its first axis into the elements before `index` and the others. Work on the two views is
     /// not ordered with each other: two streams may use them concurrently, unless the byte ranges of the two views
-    /// overlap. Work on this array or on another view is ordered with work on either half. The memory is freed after all
-    /// this work.
+    /// overlap. Work on this array or on another view is ordered with work on either half. The memory is freed after
+    /// all this work.
     ///
     /// # Errors
     /// `InvalidArgument` for an array without axes; `IndexOutOfRange` if there are fewer elements along the axis.
@@ -310,8 +310,8 @@ impl Array {
         self.during(|| Ok(self.with_layout(self.layout.broadcast_to(shape)?)))
     }
 
-    /// Returns the same bytes as elements of another type. A bool with any byte except 0 is true. Operations that only
-    /// move elements keep its byte; copies of a [`DeviceArray`] to the host make it 1.
+    /// Returns the same bytes as elements of another type. A bool is true if its byte is not 0. Operations that only
+    /// move elements keep the byte; copies of a [`DeviceArray`] to the host change it to 1.
     ///
     /// # Errors
     /// `InvalidArgument` if the bytes of the fastest axis are not a multiple of the new element size, or are

@@ -50,8 +50,8 @@ impl dyn Stream + '_ {
     ///
     /// The function is part of the device's work. Calls in it that would wait for the device fail, such as
     /// [`Stream::synchronize`](crate::stream::StreamCore::synchronize) and copies from and to pageable memory. On CUDA
-    /// and HIP, every call of the device fails in it. Memory, pinned memory and copies in progress that are dropped in
-    /// it are freed by another thread, after the device's work.
+    /// and HIP, every call of the device fails inside the function. If the function drops memory, pinned memory or a
+    /// copy in progress, another thread frees it after the device's work.
     ///
     /// ```
     /// use gpuarray::{Error, Result, Stream};

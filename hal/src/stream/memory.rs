@@ -40,7 +40,7 @@ pub enum PrefetchTarget {
 /// Copies and allocations of a [`Stream`](super::Stream) that a device may lack, or may do faster than with the calls
 /// of [`StreamCore`].
 ///
-/// A backend implements those that its device supports. Arrays, textures and managed memory call them.
+/// A backend implements the methods that its device supports. Arrays, textures and managed memory call them.
 ///
 /// Stream-ordered zeroed memory, with a fill if the stream does not provide it:
 ///
