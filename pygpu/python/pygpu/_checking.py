@@ -15,11 +15,11 @@ _PACKAGE = os.path.dirname(__file__)
 
 @contextmanager
 def checking(*kinds: str) -> Iterator[None]:
-    """Looks for faults of kernels that are launched in its block, on the host backend.
+    """Checks kernels that are launched in its block for errors, on the host backend.
 
-    A fault raises an exception that names the kernel, the line, the block, the thread, the array
-    and where the program allocated it, at the launch or at its stream's synchronization. Raises
-    ``Unsupported`` on a GPU's backend.
+    An error in a kernel raises an exception, at the launch or at its stream's synchronization. The
+    exception names the kernel, the line, the block, the thread, the array, and where the program
+    allocated the array. Raises ``Unsupported`` on a GPU's backend.
 
     >>> import pygpu
     >>> from pygpu.compiler import SourceModule
@@ -31,17 +31,17 @@ def checking(*kinds: str) -> Iterator[None]:
 
     Parameters
     ----------
-    *kinds : {"bounds", "uninitialised", "races", "barriers", "arithmetic", "first"}. The faults to
+    *kinds : {"bounds", "uninitialised", "races", "barriers", "arithmetic", "first"}. The errors to
         look for; all by default. "bounds": accesses outside of live allocations. "uninitialised":
         reads of unwritten memory allocated in the block. "races": unordered accesses of two
         threads, of which one writes and one is not atomic. "barriers": threads of a block that wait
-        at different ones. "arithmetic": divisions of integers by zero, and misaligned addresses.
-        "first" checks only the first two launches of each kernel.
+        at different barriers. "arithmetic": divisions of integers by zero, and misaligned
+        addresses. "first" checks only the first two launches of each kernel.
 
     Notes
     -----
-    ``PYGPU_CHECK=1`` checks a whole program, and ``PYGPU_CHECK=bounds,races`` for these kinds. The
-    setting is the process's. PyCUDA does not have it.
+    ``PYGPU_CHECK=1`` checks a whole program, and ``PYGPU_CHECK=bounds,races`` checks it for these
+    kinds. The setting applies to the whole process. PyCUDA does not have it.
     """
     begun = Checking(",".join(kinds) or "all")
     try:

@@ -1,8 +1,8 @@
 """Kernels from source, with the names of ``pycuda.compiler``.
 
-The vendor's run-time compiler is called in this process, and its output is kept in the folder of
-``PYGPU_CACHE_DIR``. For NVIDIA's devices ``nvcc`` is run if a program asks for it: by a path in
-place of the name ``nvcc``, or by an option or a target that only it has.
+pygpu calls the vendor's run-time compiler in this process, and keeps its output in the folder
+``PYGPU_CACHE_DIR``. For NVIDIA's devices it runs ``nvcc`` if a program requests it: by a path in
+place of the name ``nvcc``, or by an option or a target that only ``nvcc`` has.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Random numbers on the device, with the names of ``pycuda.curandom``.
 
-The generators are pygpu's own, made from the published algorithms. Seeds, sequences and words of
-XORWOW and MRG32k3a are cuRAND's. The number of states is the same on every device, unlike in
-PyCUDA: the same seeds make the same arrays on every backend, and other arrays in PyCUDA.
+The generators are pygpu's own implementations of the published algorithms. XORWOW and MRG32k3a have
+cuRAND's seeds, sequences and words. Unlike in PyCUDA, the number of states is the same on every
+device. The same seeds therefore make the same arrays on every backend, but other arrays than in
+PyCUDA.
 
 Examples
 --------
@@ -57,11 +58,12 @@ if not TYPE_CHECKING:
 def rand(
     shape: Any, dtype: Any = np.float32, stream: Any = None, *, seed: int | None = None
 ) -> GPUArray:
-    """Returns a new array of ``shape`` of random numbers, drawn on the device on ``stream``.
+    """Returns a new array of ``shape`` of random numbers, generated on the device on ``stream``.
 
-    They are uniform in [0, 1) for a ``dtype`` of float32 or float64, or any int32 or uint32. Raises
-    ``NotImplementedError`` for others. Philox4x32-10 makes them from ``seed``, or one of numpy's
-    global generator, so ``np.random.seed`` makes them repeatable. PyCUDA's numbers are others.
+    The numbers are uniform in [0, 1) if ``dtype`` is float32 or float64, and any integers if it is
+    int32 or uint32. Raises ``NotImplementedError`` for other dtypes. Philox4x32-10 generates the
+    numbers from ``seed``. The default seed comes from numpy's global generator, so
+    ``np.random.seed`` makes the numbers repeatable. PyCUDA returns other numbers.
 
     >>> bool((rand((3, 4)).get() < 1).all())
     True
@@ -79,7 +81,7 @@ def rand(
 
 
 def seed_getter_uniform(n: int) -> GPUArray:
-    """Returns ``n`` seeds, one random number repeated; the states are different sequences of it."""
+    """Returns ``n`` equal seeds, one random number; each state is another sequence of this seed."""
     import random  # with its hashes, for this function alone
 
     return full([n], random.randint(0, 2**31 - 1), np.int32)
@@ -94,8 +96,9 @@ def generate_direction_vectors(count: int, direction: Any = None) -> GPUArray:
     """Returns the direction vectors of Sobol's first ``count`` dimensions, one in a row.
 
     ``direction`` is a ``direction_vector_set``, by default ``VECTOR_32``: 32 or 64 bits, and
-    scrambled or not. S. Joe and F. Y. Kuo's table (new-joe-kuo-6.21201) has 21,201; PyCUDA repeats
-    20,000. Random lower triangular matrices scramble them, which are not cuRAND's.
+    scrambled or not. S. Joe and F. Y. Kuo's table (new-joe-kuo-6.21201) has 21,201 dimensions;
+    PyCUDA repeats 20,000. Random lower triangular matrices, other ones than cuRAND's, scramble the
+    vectors.
 
     >>> vectors = generate_direction_vectors(2).get()
     >>> [hex(number) for number in vectors[1, :3]]
@@ -133,9 +136,9 @@ class XORWOWRandomNumberGenerator(PseudoRandomNumberGenerator):
 
     Parameters
     ----------
-    seed_getter : callable, optional. Takes a number and returns a GPUArray of as many int32 seeds,
-        which are random by default.
-    offset : int, optional. The number of draws that each state is ahead.
+    seed_getter : callable, optional. Takes a number and returns a GPUArray of as many int32 seeds.
+        By default the seeds are random.
+    offset : int, optional. The number of draws that each state skips.
     seed : int, optional. The seed of all states, in place of a ``seed_getter``; not in PyCUDA.
     """
 
@@ -181,7 +184,7 @@ class MRG32k3aRandomNumberGenerator(PseudoRandomNumberGenerator):
 
 
 class Sobol32RandomNumberGenerator(QuasiRandomNumberGenerator):
-    """Sobol's sequence of 32 bits: state ``d`` draws dimension ``d`` of one point after another.
+    """Sobol's 32-bit sequence: state ``d`` generates coordinate ``d`` of one point after another.
 
     ``dir_vector`` has 32 direction vectors of uint32 for each state
     (:func:`generate_direction_vectors`); the first point is number ``offset``.
@@ -198,11 +201,11 @@ class Sobol32RandomNumberGenerator(QuasiRandomNumberGenerator):
 
 
 class Sobol64RandomNumberGenerator(QuasiRandomNumberGenerator):
-    """Sobol's sequence of 64 bits: state ``d`` draws dimension ``d`` of one point after another.
+    """Sobol's 64-bit sequence: state ``d`` generates coordinate ``d`` of one point after another.
 
     ``dir_vector`` has 64 direction vectors of uint64 for each state
-    (:func:`generate_direction_vectors`); the first point is number ``offset``. Integers of 32 bits
-    are the upper halves of the numbers; PyCUDA's are the lower ones.
+    (:func:`generate_direction_vectors`); the first point is number ``offset``. A 32-bit integer is
+    the upper half of a number; in PyCUDA it is the lower half.
 
     >>> Sobol64RandomNumberGenerator(offset=1).generator_bits
     64
@@ -215,10 +218,10 @@ class Sobol64RandomNumberGenerator(QuasiRandomNumberGenerator):
 
 
 class ScrambledSobol32RandomNumberGenerator(QuasiRandomNumberGenerator):
-    """Sobol's sequence of 32 bits, scrambled: other digits, as evenly spread.
+    """Sobol's 32-bit sequence, scrambled: the points are different and spread as evenly.
 
-    ``scramble_vector`` is added to the numbers without carry: a uint32 for each state
-    (:func:`generate_scramble_constants32`). ``dir_vector`` and ``offset`` are as in
+    ``scramble_vector`` has a uint32 for each state (:func:`generate_scramble_constants32`). It is
+    combined with the numbers by exclusive or. ``dir_vector`` and ``offset`` are as in
     :class:`Sobol32RandomNumberGenerator`.
 
     >>> ScrambledSobol32RandomNumberGenerator().gen_normal((2, 3), "float32").shape
@@ -237,10 +240,10 @@ class ScrambledSobol32RandomNumberGenerator(QuasiRandomNumberGenerator):
 
 
 class ScrambledSobol64RandomNumberGenerator(QuasiRandomNumberGenerator):
-    """Sobol's sequence of 64 bits, scrambled: other digits, as evenly spread.
+    """Sobol's 64-bit sequence, scrambled: the points are different and spread as evenly.
 
-    ``scramble_vector`` is added to the numbers without carry: a uint64 for each state
-    (:func:`generate_scramble_constants64`). ``dir_vector`` and ``offset`` are as in
+    ``scramble_vector`` has a uint64 for each state (:func:`generate_scramble_constants64`). It is
+    combined with the numbers by exclusive or. ``dir_vector`` and ``offset`` are as in
     :class:`Sobol64RandomNumberGenerator`.
 
     >>> ScrambledSobol64RandomNumberGenerator().gen_normal((2, 3), "float32").shape

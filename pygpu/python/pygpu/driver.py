@@ -132,9 +132,10 @@ else:
 
 
 def init(flags: int = 0) -> None:
-    """Opens the backend of ``PYGPU_BACKEND``, or the best one, as the first use of a device does.
+    """Opens the backend of ``PYGPU_BACKEND``, or the first available one, like any use of a device.
 
-    ``flags`` is 0. Raises ``BackendUnavailable`` without it; the message says what was searched.
+    ``flags`` is 0. Raises ``BackendUnavailable`` if it cannot be opened; the message says what was
+    searched.
     """
     if flags != 0:
         raise LogicError(f"flags is {flags}; only 0 is allowed")
@@ -146,12 +147,12 @@ _CUDA_ELSEWHERE = (12, 8, 0)
 
 
 def get_driver_version() -> int:
-    """Returns the driver's version of CUDA, ``1000 * major + 10 * minor``, of HIP or of pygpu."""
+    """Returns ``1000 * major + 10 * minor`` of the driver's version of CUDA or HIP, or of pygpu."""
     return _core.driver_version()
 
 
 def get_version() -> tuple[int, int, int]:
-    """Returns CUDA's major and minor version, and 0: the driver's, or one version without CUDA.
+    """Returns CUDA's major and minor version, and 0: the driver's, or a fixed one without CUDA.
 
     PyCUDA returns the toolkit's.
     """

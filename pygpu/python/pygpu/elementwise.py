@@ -1,8 +1,8 @@
-"""Kernels of elements around a program's statements, with the names of ``pycuda.elementwise``.
+"""Element-wise kernels from a program's statements, with the names of ``pycuda.elementwise``.
 
-Arrays may have any strides. ``i`` counts elements in memory order where all arrays are in C order
-or all in Fortran order, and in C order otherwise; PyCUDA refuses the latter. Factories take the
-dtypes of a kernel's arguments, ``dtype_x`` for ``x``.
+Arrays may have any strides. If all arrays are in C order, or all in Fortran order, ``i`` counts
+elements in memory order. Otherwise ``i`` counts in C order; PyCUDA refuses such arrays. Factories
+take the dtypes of a kernel's arguments, ``dtype_x`` for ``x``.
 """
 
 from __future__ import annotations

@@ -3,17 +3,20 @@
 Functions broadcast and choose dtypes as numpy does, except where PyCUDA has its own rule: a
 reduction keeps the dtype of its array and returns an array without axes.
 
-Many functions take ``out``, an array that receives the result, of a shape that the arguments
-broadcast to and of a dtype of the result's kind (numpy's rule ``same_kind``); ``stream``, where the
-work is queued; ``allocator``, which takes a number of bytes and returns the memory of the result.
-The defaults are the array's stream and allocator.
+Many functions have these arguments:
 
-numpy's own functions work on the device where this module has the same one (``np.sum(a, axis=0)``,
-``np.add(a, 1)``, ``np.concatenate``), with numpy's dtypes. All others raise a ``TypeError`` that
+- ``out``: an array that receives the result. It has the shape that the arguments broadcast to, and
+  a dtype of the result's kind (numpy's rule ``same_kind``).
+- ``stream``: the stream of the work; by default the array's stream.
+- ``allocator``: a function that takes a number of bytes and returns the memory of the result; by
+  default the array's allocator.
+
+numpy's own functions work on the device if this module has the same function, with numpy's dtypes:
+``np.sum(a, axis=0)``, ``np.add(a, 1)``, ``np.concatenate``. All others raise a ``TypeError`` that
 says what to call; none copies elements to the host.
 
-An integer to a negative power is refused if the exponent is a number, as by numpy. In an array of
-exponents the result is the exact quotient, rounded towards zero.
+An integer to a negative power raises an error if the exponent is a number, as in numpy. If the
+exponents are an array, the result is the exact quotient, rounded towards zero.
 
 Examples assume ``import numpy as np``, ``from pygpu import autoinit, driver, gpuarray``.
 """

@@ -10,16 +10,16 @@ Another process of the same user then has the same memory, without a copy::
     with ipc.open(text) as b:
         b += 1
 
-The exporting process keeps its exports until :func:`release`, ``descriptor.close()`` or its end. An
-array in use elsewhere depends on the driver after that: on the host it reads as zeros after a
-release, and keeps its contents if the exporter has ended.
+The exporting process keeps its exports until :func:`release`, ``descriptor.close()`` or its end.
+After that, a GPU's driver decides about arrays that other processes have open. On the host backend
+they read as zeros after a release, and keep their contents if the exporter has ended.
 
-Processes order their work themselves. An export waits for the work that was queued before it; later
-work needs an event (:meth:`pygpu.driver.Event.ipc_handle`) or a message after
+Processes must order their work themselves. An export waits for the work that was queued before it.
+For later work, pass an event (:meth:`pygpu.driver.Event.ipc_handle`), or send a message after
 ``Context.synchronize()``.
 
-Descriptors of other processes are not trusted: all parts are checked. ``pickle.loads`` runs
-whatever a pickle says; :func:`loads` reads descriptors and nothing else.
+Descriptors of other processes are not trusted: all parts are checked. ``pickle.loads`` runs code
+from a pickle; :func:`loads` reads descriptors and nothing else.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ __all__ += ["export_column", "loads", "open", "open_column", "release", "share"]
 def empty(shape: Any, dtype: Any = np.float64, order: str | None = "C") -> GPUArray:
     """Returns a new array of ``shape``, ``dtype`` and ``order`` that other processes can open.
 
-    Its elements are undefined. The memory is from ``cuMemAlloc`` or ``hipMalloc``, on the host a
-    sealed ``memfd``; other arrays' memory is stream-ordered, which is faster and not shared.
+    Its elements are undefined. The memory is from ``cuMemAlloc`` or ``hipMalloc``, on the host from
+    a sealed ``memfd``. Other arrays have stream-ordered memory: it is faster and cannot be shared.
 
     >>> empty((2, 3), "f4").shape
     (2, 3)
@@ -85,11 +85,11 @@ def share(array: GPUArray) -> GPUArray:
 def export(array: GPUArray, copy: bool | None = None) -> Descriptor:
     """Returns a descriptor with which other processes open ``array``: ``GPUArray.ipc_handle``.
 
-    It shares the whole allocation; a slice is an offset into it. This process keeps the allocation
-    until :func:`release`. The call waits for the device's work. ``copy`` True exports a copy. By
-    default a copy is made, with a warning, if the memory cannot be shared: stream-ordered memory, a
-    pool's or another process's. Raises ``Unsupported`` if the device cannot share memory, and
-    ``InvalidArgument`` if ``copy`` is False and a copy is needed.
+    The whole allocation is shared; a slice is an offset into it. This process keeps the allocation
+    until :func:`release`. The call waits for the device's work. If ``copy`` is True, a copy is
+    exported. By default a copy is exported, with a warning, if the memory cannot be shared:
+    stream-ordered memory, and memory of a pool or of another process. Raises ``Unsupported`` if the
+    device cannot share memory, and ``InvalidArgument`` if ``copy`` is False and a copy is needed.
 
     >>> a = empty(10, "i4")
     >>> with a[3:].ipc_handle(copy=False) as descriptor:
@@ -138,8 +138,8 @@ def _handle_of(array: GPUArray) -> tuple[int, int, bytes]:
 def release(descriptor: Descriptor) -> None:
     """Releases memory that this process keeps for others under ``descriptor``.
 
-    It must be the object of :func:`export`; for a copy that was passed on, as for a second call,
-    nothing happens. The memory is freed after its last use in this process.
+    ``descriptor`` must be the object that :func:`export` returned. A call with a copy of that
+    object, and a second call, do nothing. The memory is freed after its last use in this process.
 
     >>> descriptor = empty(4).ipc_handle()
     >>> release(descriptor)
@@ -154,8 +154,8 @@ def release(descriptor: Descriptor) -> None:
 class OpenedArray(GPUArray):
     """An array of :func:`open` in another process's memory; arguments are as in :class:`GPUArray`.
 
-    It is closed by :meth:`close`, by the end of ``with``, or with the last reference to it and its
-    views. Arguments are as in :class:`GPUArray`.
+    :meth:`close`, the end of ``with``, or the end of the last reference to the array and its views
+    closes it. Arguments are as in :class:`GPUArray`.
 
     >>> with empty(4).ipc_handle() as descriptor:
     ...     array = open(descriptor)
@@ -191,8 +191,8 @@ def open(
     """Opens an array of another process.
 
     Two calls return two independent arrays: close each one, and order work on them yourself. In the
-    exporting process the array is in the exported memory. Raises ``InvalidArgument`` if the backend
-    or a device of the descriptor is not available here.
+    exporting process, the array is over the exported memory itself. Raises ``InvalidArgument`` if
+    the backend or the device of the descriptor is not available in this process.
 
     >>> a = share(gpuarray.arange(6, dtype="i4"))
     >>> with a[::2].ipc_handle() as descriptor, open(descriptor) as b:
@@ -204,7 +204,8 @@ def open(
     descriptor : Descriptor, dict, str or bytes. The descriptor, its parts
         (:meth:`Descriptor.to_dict`), or their JSON; see also :meth:`Descriptor.from_node` and
         :func:`loads`.
-    device : int, optional. The device for the array; a copy if it is not the descriptor's.
+    device : int, optional. The device for the array; on another device than the descriptor's, the
+        array is a copy.
     """
     source: Descriptor = in_any_form(Descriptor, "descriptor", descriptor)
     own = _core.choose_backend()
@@ -316,11 +317,11 @@ class OpenedColumn:
 
 
 def export_column(data: GPUArray, mask: GPUArray | None = None, copy: bool | None = None) -> Column:
-    """Returns a column for other processes: a vector ``data`` without gaps, and its validity.
+    """Returns a column for other processes: a contiguous vector ``data``, and its validity.
 
-    ``mask`` has bits, the least significant first, or bool, from the first element on. A slice
-    shares the whole allocation. ``copy`` is that of :func:`export`. Raises ``Unsupported`` or
-    ``InvalidArgument`` as that.
+    ``mask`` has a bit for each element, the least significant bit first, or a bool. A slice shares
+    the whole allocation. ``copy`` has the same effect as in :func:`export`. Raises ``Unsupported``
+    or ``InvalidArgument`` as :func:`export` does.
 
     >>> data = share(gpuarray.arange(3, dtype="f4"))
     >>> mask = share(gpuarray.to_gpu(np.array([0b101], np.uint8)))
@@ -344,8 +345,8 @@ def open_column(
 ) -> OpenedColumn:
     """Opens ``column``, the result of :func:`export_column`, its parts, or their JSON.
 
-    It is copied to ``device`` if that is given and not the column's. Raises ``InvalidArgument`` as
-    :func:`open` does.
+    If ``device`` is given and is not the column's device, the column is copied to it. Raises
+    ``InvalidArgument`` as :func:`open` does.
 
     >>> with export_column(share(gpuarray.arange(3, dtype="f4"))) as column:
     ...     with open_column(column.to_json()) as opened:

@@ -1,7 +1,7 @@
 """Reductions of a program's expressions, with the names of ``pycuda.reduction``.
 
 Arrays may have any strides. Elements are combined in an order that depends only on their number,
-and is not theirs: the expression must be commutative and associative."""
+not on their positions: the expression must be commutative and associative."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Running results of a program's expression, with the names of ``pycuda.scan``.
 
-An array is read and written once. Elements are combined in an order that depends on the length and
-the dtype alone, so that a scan of floating-point numbers repeats to the last bit.
+Each scan reads and writes an array once. The order in which elements are combined depends on the
+length and the dtype alone, so a repeated scan of floating-point numbers returns the same bits.
 """
 
 from __future__ import annotations

@@ -50,7 +50,8 @@ def get_default_device(default: int = 0) -> driver.Device:
 def make_default_context(ctx_maker: Callable[[driver.Device], Any] | None = None) -> Any:
     """Makes a context, by ``ctx_maker`` or ``Device.make_context``, on a device.
 
-    It is ``CUDA_DEVICE``, else the first that allows it. Raises ``RuntimeError`` without a device.
+    The device is the one in ``CUDA_DEVICE``, or else the first on which a context can be made.
+    Raises ``RuntimeError`` if there is no device.
 
     >>> context = make_default_context()
     >>> context.pop()
@@ -74,7 +75,7 @@ def _round_up(value: int, multiple: int) -> int:
 
 
 class DeviceData:
-    """The numbers for occupancy and aligned layouts, as in PyCUDA, of ``dev``, or the current one.
+    """The properties of a device for occupancy and alignment: of ``dev``, or the current device.
 
     >>> data = DeviceData()
     >>> data.align(10), data.align_dtype(10, 4), data.align_words(8), data.coalesce(10)
@@ -99,11 +100,14 @@ class DeviceData:
         self.register_allocation_unit = "warp" if modern else "block"
 
     def align(self, bytes: int, word_size: int = 4) -> int:
-        """Returns ``bytes``, rounded up to half warps' reads, by words of ``word_size`` bytes."""
+        """Returns ``bytes``, rounded up to the bytes that a half warp reads (:meth:`align_bytes`).
+
+        Each thread reads a word of ``word_size`` bytes.
+        """
         return _round_up(bytes, self.align_bytes(word_size))
 
     def align_dtype(self, elements: int, dtype_size: int) -> int:
-        """Returns ``elements`` of ``dtype_size`` bytes, rounded up to half warps' reads."""
+        """Returns ``elements``, of ``dtype_size`` bytes, rounded up to :meth:`align_words`."""
         return _round_up(elements, self.align_words(dtype_size))
 
     def align_words(self, word_size: int) -> int:
@@ -111,7 +115,7 @@ class DeviceData:
         return self.align_bytes(word_size) // word_size
 
     def align_bytes(self, word_size: int = 4) -> int:
-        """Returns the bytes that a half warp reads, by words of ``word_size``: 4, 8, 16."""
+        """Returns the bytes that a half warp reads if ``word_size`` is 4, 8 or 16 bytes."""
         if word_size == 4:
             return 64
         if word_size in (8, 16):
@@ -119,12 +123,12 @@ class DeviceData:
         raise ValueError(f"no alignment possible for fetches of size {word_size}")
 
     def coalesce(self, thread_count: int) -> int:
-        """Returns ``thread_count``, rounded up to half warps."""
+        """Returns ``thread_count``, rounded up to a multiple of 16, a half warp."""
         return _round_up(thread_count, 16)
 
     @staticmethod
     def make_valid_tex_channel_count(size: int) -> int:
-        """Returns the least number of a texture's channels for ``size`` numbers: 1, 2 or 4."""
+        """Returns the smallest number of texture channels for ``size`` numbers: 1, 2 or 4."""
         for count in (1, 2, 4):
             if size <= count:
                 return count
@@ -132,9 +136,10 @@ class DeviceData:
 
 
 class OccupancyRecord:
-    """The blocks of a kernel that a multiprocessor of ``devdata`` runs, by PyCUDA's rule.
+    """The number of blocks that a multiprocessor of ``devdata`` runs at a time, by PyCUDA's rule.
 
-    A block has ``threads`` and ``shared_mem`` bytes, a thread ``registers``.
+    A block has ``threads`` threads and ``shared_mem`` bytes of shared memory. A thread uses
+    ``registers`` registers.
 
     >>> 0 < OccupancyRecord(DeviceData(), 128).occupancy <= 1
     True
@@ -169,11 +174,11 @@ class OccupancyRecord:
 
 
 context_dependent_memoized_functions: list[Callable[..., Any]] = []
-"""The functions with results for :func:`clear_context_caches`."""
+"""The functions whose caches :func:`clear_context_caches` clears."""
 
 
 def context_dependent_memoize(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Remembers the results of ``func`` for each context and hashable arguments.
+    """Returns ``func`` with a cache of its results, by context and hashable arguments.
 
     >>> @context_dependent_memoize
     ... def square(x):
@@ -201,7 +206,7 @@ def context_dependent_memoize(func: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def clear_context_caches() -> None:
-    """Forgets the results of functions made by :func:`context_dependent_memoize`.
+    """Clears the caches of functions made by :func:`context_dependent_memoize`.
 
     >>> clear_context_caches()
     """
@@ -212,7 +217,7 @@ def clear_context_caches() -> None:
 def init_cuda_context_fixture() -> Any:
     """The body of a pytest fixture: yields a context that is current while a test runs.
 
-    Raises ``RuntimeError`` without a device.
+    Raises ``RuntimeError`` if there is no device.
 
     >>> import pytest
     >>> @pytest.fixture
@@ -229,7 +234,7 @@ def init_cuda_context_fixture() -> Any:
 
 
 def mark_cuda_test(inner_f: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes ``inner_f`` a test that runs in a context of its own, with pytest's mark ``cuda``.
+    """Returns ``inner_f`` as a test with a context of its own, marked ``cuda`` for pytest.
 
     >>> @mark_cuda_test
     ... def test_sum():

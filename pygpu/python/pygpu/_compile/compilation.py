@@ -37,8 +37,8 @@ def compile(
 
     Raises ``CompileError`` if the source is refused: its text has each error with the line, and
     ``stderr`` is the compiler's log.
-    Raises ``Unsupported`` without a compiler for the backend, or if ``nvcc`` is needed and missing,
-    and ``AssertionError`` for another ``target``.
+    Raises ``Unsupported`` if there is no compiler for the backend, or if ``nvcc`` is needed and
+    missing. Raises ``AssertionError`` for another ``target``.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ def compile(
     keep : bool. Writes source and result to a new folder and prints its name; with ``-G`` on the
         host, a debugger shows that source.
     no_extern_c : bool. True to compile the source as it is, not inside ``extern "C" { ... }``.
-    arch, code : str, optional. The architecture, ``sm_90`` for example, and the code to make for
-        it, as ``nvcc`` has them; the device's by default.
+    arch, code : str, optional. The architecture, for example ``sm_90``, and the kind of code, as in
+        ``nvcc``; by default those of the device.
     cache_dir : str or bool, optional. Ignored; see `PYGPU_CACHE` and `PYGPU_CACHE_DIR`.
     include_dirs : sequence of str, optional. Folders of included files.
     target : {"cubin", "ptx", "fatbin"}. Code for the device, text for the vendor's other devices,
@@ -146,7 +146,7 @@ def compile_plain(
     ----------
     source : str. The text.
     options : sequence of str. Options of the compiler, also ``-arch``, ``-code`` and ``-I``.
-        Without ``-arch`` the code is for the current device; nvcc's would be for its oldest one.
+        Without ``-arch`` the code is for the current device; nvcc would compile for its oldest one.
 
     Examples
     --------

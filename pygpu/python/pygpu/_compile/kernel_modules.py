@@ -150,7 +150,7 @@ class DynamicModule(CudaModule):
     link_options : sequence of tuple, optional. Pairs of a value of ``driver.jit_option`` and its
         value, for the linker.
     message_handler : callable, optional. Called with the outcome and the log of the linker.
-    log_verbose : bool. Whether the log tells more.
+    log_verbose : bool. If True, the log is verbose.
     cuda_libdir : str, optional. The folder of the libraries for :meth:`add_stdlib`; the toolkits'
         by default.
 

@@ -46,7 +46,7 @@ _versions: dict[str, str] = {}
 
 
 def get_nvcc_version(nvcc: str) -> str:
-    """Returns the version that the program ``nvcc``, a name or path, prints. Each is run once.
+    """Returns the version that ``nvcc``, a name or path, prints. Each program is run once.
 
     >>> import warnings
     >>> from pygpu import compiler

@@ -130,7 +130,7 @@ class Device:
         return context
 
     def retain_primary_context(self) -> Context:
-        """Returns the context that libraries share; it is not made the current one."""
+        """Returns the context that libraries share, without making it the current one."""
         return Context._of(self)
 
     def can_access_peer(self, dev: Device) -> bool:
@@ -138,7 +138,7 @@ class Device:
         return _core.can_access_peer(self._ordinal, _arguments.instance("dev", dev, Device).ordinal)
 
     def reset(self) -> None:
-        """Destroys everything on the device: memory, streams, events and modules of this and all
+        """Destroys all objects on the device: memory, streams, events and modules of this and all
         other libraries in the process. Use it after a kernel has failed.
 
         Raises ``Unsupported`` if the device cannot be reset, as the host cannot.
@@ -357,7 +357,7 @@ class Context:
 
     @staticmethod
     def trim_memory(keep: int = 0) -> None:
-        """Returns freed memory but ``keep`` bytes to the driver or the system: not in PyCUDA."""
+        """Returns freed memory except ``keep`` bytes to the driver or the system: not in PyCUDA."""
         _core.trim_memory(keep)
 
     @staticmethod

@@ -163,7 +163,7 @@ class Memcpy2D(_Copy):
     ----------
     width_in_bytes, height : int. The bytes of a row, and the number of rows.
     src_x_in_bytes, dst_x_in_bytes, src_y, dst_y : int. The first byte of a row, and the first row.
-    src_pitch, dst_pitch : int. The row pitch in bytes; 0 for rows without gaps.
+    src_pitch, dst_pitch : int. The row pitch in bytes; 0 if the rows are contiguous.
     """
 
     def __call__(self, aligned: Any) -> None:
@@ -192,7 +192,7 @@ class Memcpy3D(_Copy):
     Attributes
     ----------
     src_z, dst_z : int. The first slice.
-    src_height, dst_height : int. The rows from one slice to the next; 0 for slices without gaps.
+    src_height, dst_height : int. The rows from one slice to the next; 0 for contiguous slices.
     """
 
     def __init__(self) -> None:

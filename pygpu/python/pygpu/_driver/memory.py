@@ -321,7 +321,7 @@ def from_device(devptr: Any, shape: Any, dtype: Any, order: str | None = "C") ->
 
 
 def from_device_like(devptr: Any, other_ary: Any) -> np.ndarray:
-    """Copies device memory ``devptr`` to a new numpy array like ``other_ary``, of either kind.
+    """Copies device memory ``devptr`` to a new numpy array with ``other_ary``'s shape and dtype.
 
     >>> driver.from_device_like(driver.to_device(np.arange(3)), np.empty(3, np.int64))
     array([0, 1, 2])

@@ -224,8 +224,9 @@ class TextureReference:
         """Sets ``bytes`` bytes of linear memory at ``devptr``, which is kept unless it is an int
         (``cuTexRefSetAddress``).
 
-        Returns an offset in bytes, 0 unless ``allow_offset`` lets the address be no multiple of
-        ``device_attribute.TEXTURE_ALIGNMENT``. Kernels add the offset, in texels, to the index.
+        Returns an offset in bytes. It is 0 if the address is a multiple of
+        ``device_attribute.TEXTURE_ALIGNMENT``; ``allow_offset`` permits other addresses. Kernels
+        add the offset, in texels, to the index.
         """
         return self._set_memory(devptr, (whole("bytes", bytes), None), bool(allow_offset))
 
@@ -290,7 +291,7 @@ class TextureReference:
         self._set(filter=int(mode))
 
     def set_flags(self, flags: int) -> None:
-        """Sets ``flags``: ``TRSF_NORMALIZED_COORDINATES`` and ``TRSF_READ_AS_INTEGER``, added up.
+        """Sets ``flags``, a sum of ``TRSF_NORMALIZED_COORDINATES`` and ``TRSF_READ_AS_INTEGER``.
 
         >>> reference = driver.TextureReference()
         >>> reference.set_flags(driver.TRSF_NORMALIZED_COORDINATES)

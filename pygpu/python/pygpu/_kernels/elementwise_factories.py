@@ -1,9 +1,9 @@
 """PyCUDA's factories of kernels for arithmetic, functions, selections and moves.
 
-They are for programs that call them: the arrays of this package have their own kernels. Each
-returns a prepared kernel for contiguous arrays, whose last argument ``n`` is the number of
-elements. They raise ``Unsupported`` where the backend does not compile kernels, and
-``CompileError`` if CUDA C does not have an operator or a function for the dtypes.
+These functions are for programs that call them: the arrays of this package have their own kernels.
+Each returns a prepared kernel for contiguous arrays, whose last argument ``n`` is the number of
+elements. They raise ``Unsupported`` if the backend does not compile kernels, and ``CompileError``
+if CUDA C does not have an operator or a function for the dtypes.
 
 Parameters
 ----------
@@ -62,10 +62,10 @@ def get_linear_combination_kernel(
 ) -> tuple[_core.Function, list[TextureReference]]:
     """Returns a kernel of ``z = a0 x0 + a1 x1 + ...``, and texture references.
 
-    The kernel's arguments are ``a0, x0, a1, x1, ..., z, n``, except factors in device memory, which
-    it reads through the references. ``summand_descriptors`` has a tuple for each summand: True if
-    its factor is in device memory, the dtype of the factor, and the dtype of the array. Raises
-    ``Unsupported`` for such factors if the device does not support textures.
+    The kernel's arguments are ``a0, x0, a1, x1, ..., z, n``, without the factors in device memory:
+    it reads these through the references. ``summand_descriptors`` has a tuple for each summand:
+    True if its factor is in device memory, the dtype of the factor, and the dtype of the array.
+    Raises ``Unsupported`` for factors in device memory if the device does not support textures.
     """
     arguments: list[Any] = []
     textures: dict[str, Any] = {}
@@ -99,7 +99,7 @@ def get_axpbyz_kernel(
 ) -> _core.Function:
     """Returns a kernel of ``z = a x + b y``, with the arguments ``a, x, b, y, z, n``.
 
-    An array has one element, for all of the result, if ``x_is_scalar`` or ``y_is_scalar`` is True.
+    If ``x_is_scalar`` or ``y_is_scalar`` is True, that array has one element, used for all results.
     """
     arguments = _typed("{x} a, {x} *x, {y} b, {y} *y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
     x_type, x = _operand("x", dtype_z, dtype_x, x_is_scalar)

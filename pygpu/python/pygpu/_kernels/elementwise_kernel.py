@@ -162,7 +162,7 @@ def get_elwise_range_module(
     loop_prep: str = "",
     after_loop: str = "",
 ) -> SourceModule:
-    """Compiles a kernel that runs statements for ``range(start, stop, step)``, ``long`` arguments.
+    """Compiles a kernel that runs statements for each ``i`` in ``range(start, stop, step)``.
 
     Other arguments are as in :func:`get_elwise_module`.
 
@@ -196,7 +196,7 @@ def get_elwise_kernel_and_types(
 ) -> tuple[SourceModule, _core.Function, list[Any]]:
     """Returns the module, the prepared kernel and the arguments of :func:`get_elwise_module`.
 
-    The arguments are the given ones and ``n``, or ``start``, ``stop`` and ``step``.
+    The returned arguments are ``arguments`` and ``n``, or ``start``, ``stop`` and ``step``.
 
     Other arguments are as in :func:`get_elwise_module`.
 
@@ -399,12 +399,12 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
     Errors in the source appear at each call. The source is compiled again for each other layout of
     the arrays in memory.
 
-    A call takes the arguments, ``range`` or ``slice`` (the indices ``i``, which count the elements
-    of the first array) and ``stream``. Before anything runs it raises ``TypeError`` for elements of
-    another size (elements of the same size are read as the declared type, as in PyCUDA), and
-    ``ValueError`` if arrays that are accessed as ``x[i]`` differ in length or lack elements of
-    ``range``. Arrays that are also accessed at other indices may be longer. PyCUDA checks none of
-    these.
+    A call takes the arguments, ``stream``, and ``range`` or ``slice``: the indices ``i``, which
+    count the elements of the first array. Before anything runs, the call raises ``TypeError`` if an
+    array has elements of another size. Elements of the same size are read as the declared type, as
+    in PyCUDA. The call raises ``ValueError`` if arrays that are accessed as ``x[i]`` differ in
+    length or lack elements of ``range``. Arrays that are also accessed at other indices may be
+    longer. PyCUDA does not check this.
     """
 
     def __init__(
@@ -458,8 +458,8 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
     def get_texref(self, name: str, use_range: bool = False) -> TextureReference:
         """Returns the texture reference ``name`` of the preamble, for the current device.
 
-        A binding holds for all variants of the kernel, whatever ``use_range`` says; PyCUDA's kernel
-        for ``range`` has its own reference. Raises ``Unsupported`` if the device does not support
+        A binding holds for all variants of the kernel, for any ``use_range``; PyCUDA's kernel for
+        ``range`` has its own reference. Raises ``Unsupported`` if the device does not support
         textures, or the backend does not compile kernels.
 
         >>> twice = ElementwiseKernel(

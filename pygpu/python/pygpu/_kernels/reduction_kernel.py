@@ -1,11 +1,11 @@
-"""Reductions by a program's expressions, and PyCUDA's factories of some.
+"""Reductions by a program's expressions, and PyCUDA's factories of common reductions.
 
-Those of subsets take indices, which are not checked, before the arrays.
+Reductions of subsets take indices before the arrays; the indices are not checked.
 
 Parameters
 ----------
-dtype, dtype_in, dtype_a, dtype_b, dtype_subset : dtype. Those of arrays, and of indices.
-dtype_out : dtype. That of the result: None for that of the elements.
+dtype, dtype_in, dtype_a, dtype_b, dtype_subset : dtype. The dtypes of the arrays, and of indices.
+dtype_out : dtype. The dtype of the result; if None, the dtype of the elements.
 
 Examples
 --------
@@ -170,8 +170,9 @@ def get_reduction_module(
 ) -> SourceModule:
     """Compiles one kernel of a reduction.
 
-    Its arguments are ``out``, one element for each block, the given ``arguments``, a number without
-    effect, and the number of elements. Raises ``CompileError`` if the compiler refused the source.
+    The kernel's arguments are ``out`` with one element for each block, the given ``arguments``, a
+    number without effect, and the number of elements. Raises ``CompileError`` if the compiler
+    refused the source.
 
     >>> module = get_reduction_module("float", 32, "0", "a + b", "x[i]", "const float *x", "total")
     >>> x, out = gpuarray.arange(10, dtype=np.float32), gpuarray.empty(1, np.float32)
@@ -210,8 +211,8 @@ def get_reduction_kernel_and_types(
 ) -> tuple[_core.Function, list[str]]:
     """Returns one prepared kernel of a reduction, and the format codes of its own arguments.
 
-    Other arguments are as in :func:`get_reduction_module`. ``map_expr`` is ``"in[i]"`` by default,
-    in stage 2 a block's result. Raises ``AssertionError`` for another ``stage``.
+    Other arguments are as in :func:`get_reduction_module`. By default ``map_expr`` is ``"in[i]"``,
+    which is the result of a block in stage 2. Raises ``AssertionError`` for another ``stage``.
 
     >>> total, codes = get_reduction_kernel_and_types(
     ...     1, "float", 32, "0", "a + b", arguments="const float *in"
@@ -275,10 +276,11 @@ class ReductionKernel(_core.ReductionLauncher):
     ``allocator``, and ``kernel_wrapper``; it returns the array with the result. Arguments are
     checked as by :class:`pygpu.elementwise.ElementwiseKernel`.
 
-    ``kernel_wrapper`` is called with the ``prepared_async_call`` of both kernels, and its result is
-    called in their place: with grid, block, stream, the array for the blocks' results, for the
-    second kernel the first one's results, the arguments, the number of elements, and
-    ``shared_size``. Arrays must then be contiguous. PyCUDA's kernels have one more number.
+    ``kernel_wrapper`` is called with the ``prepared_async_call`` of both kernels, and the functions
+    that it returns are called instead. Their arguments are grid, block, stream, the array for the
+    blocks' results, the first kernel's results (for the second kernel), the arguments, the number
+    of elements, and ``shared_size``. Arrays must then be contiguous. PyCUDA's kernels have one more
+    number.
     """
 
     def __init__(

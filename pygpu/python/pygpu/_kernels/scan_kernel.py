@@ -1,4 +1,4 @@
-"""The classes of scans around a program's expression."""
+"""The classes of scans by a program's expression."""
 
 from __future__ import annotations
 
@@ -228,10 +228,10 @@ class InclusiveScanKernel(_ScanKernel):
     ----------
     dtype : dtype. The dtype of the elements.
     scan_expr : str. An expression of the values ``a`` and ``b``, of which ``a`` comes first: ``"a +
-        b"``. It has to be associative, and need not be commutative.
+        b"``. It must be associative, but not necessarily commutative.
     neutral : str or number, optional. The neutral element, which an inclusive scan does not need.
     name_prefix, preamble : str. The start of the kernels' names, and source before them.
-    options, devices : sequence of str, and object. Options of the compiler; the other is not used.
+    options, devices : sequence of str, and object. Options of the compiler; devices is not used.
     """
 
     _exclusive = False
