@@ -70,11 +70,17 @@ use std::time::Instant;
 ///   (`cuLaunchCooperativeKernel`, `hipModuleLaunchCooperativeKernel`) with `grid.sync()` of cooperative groups. All of
 ///   them must fit on the device at the same time. PyCUDA does not have this keyword.
 ///
-/// It raises `ValueError` without `block` and for an unknown keyword, `TypeError` for an argument of an unsupported
-/// type, `LogicError` for arguments that do not match the kernel in number and sizes, for a launch configuration that
-/// the device does not support, and for memory that was freed, `LaunchError` for a kernel that cannot be started,
-/// `Unsupported` if the device does not support cooperative launches, and `AssertionError` for `time_kernel` with a
-/// stream. PyCUDA does not check the number of arguments.
+/// A call raises
+///
+/// - `ValueError` if `block` is omitted, and for an unknown keyword;
+/// - `TypeError` for an argument of an unsupported type;
+/// - `LogicError` if the arguments do not match the kernel in number and sizes, if the device does not support the
+///   launch configuration, and for memory that was freed;
+/// - `LaunchError` if the kernel cannot be started;
+/// - `Unsupported` if the device does not support cooperative launches;
+/// - `AssertionError` for `time_kernel` with a stream.
+///
+/// PyCUDA does not check the number of arguments.
 ///
 /// Examples
 /// --------

@@ -28,7 +28,7 @@ pub(crate) const PER_THREAD: u64 = 2;
 /// A queue of work that the device runs in order (`cuStreamCreateWithPriority`,
 /// `hipStreamCreateWithPriority`).
 ///
-/// In the block of `with stream:`, work of the thread that names no stream is queued on it: new arrays,
+/// In the block of `with stream:`, the thread's calls without a `stream` argument use this stream: new arrays,
 /// copies, kernels. PyCUDA's streams have neither `priority` nor such a block.
 ///
 /// Parameters
