@@ -5,9 +5,11 @@ use crate::source::ctype;
 use crate::source::elementwise::Computation as _;
 use crate::source::iteration_space::{IterationSpace, type_name};
 use crate::source::launches::LaunchBuilder;
+use crate::source::prelude::Prelude;
 use hal::dtype::DType;
 use hal::error::{Error, Result};
 use hal::operation::{Formula, FormulaValues, Input};
+use smallvec::{SmallVec, smallvec};
 
 /// The greatest class of the inputs' number of axes. A kernel's arguments cannot hold three spaces of more.
 const MAX_RANK: u8 = 8;
@@ -44,11 +46,11 @@ impl Key {
         let FormulaValues { formula, values: array, shape, .. } = values;
         // The array comes first, so that its order stays.
         let size = array.dtype.size() as isize;
-        let mut order: smallvec::SmallVec<[isize; 4]> = smallvec::smallvec![size; shape.len()];
+        let mut order: SmallVec<[isize; 4]> = smallvec![size; shape.len()];
         for axis in (1..shape.len()).rev() {
             order[axis - 1] = order[axis].saturating_mul(shape[axis].max(1) as isize);
         }
-        let mut strides: smallvec::SmallVec<[&[isize]; 5]> = smallvec::smallvec![&order[..]];
+        let mut strides: SmallVec<[&[isize]; 5]> = smallvec![&order[..]];
         strides.extend(values.arrays().map(|operand| &operand.strides[..]));
         space.fill(shape, &strides, |_| true)?;
         space.strides.remove(0);
@@ -124,7 +126,7 @@ impl FormulaKey {
         }
     }
 
-    pub(super) fn prelude(&self) -> crate::source::prelude::Prelude {
+    pub(super) fn prelude(&self) -> Prelude {
         self.formula.prelude()
     }
 
