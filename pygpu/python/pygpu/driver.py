@@ -57,9 +57,6 @@ if TYPE_CHECKING:
     from ._driver.enumerations import *  # noqa: F403
     from ._driver.host_memory import *  # noqa: F403
     from ._driver.memcpy import *  # noqa: F403
-    from ._driver.memcpy import Memcpy2D as Memcpy2D
-    from ._driver.memcpy import Memcpy3D as Memcpy3D
-    from ._driver.memcpy import Memcpy3DPeer as Memcpy3DPeer
     from ._driver.memory import *  # noqa: F403
     from ._driver.opengl import *  # noqa: F403
     from ._driver.surfaces import SurfaceReference as SurfaceReference

@@ -74,13 +74,24 @@ def test_programs_pass_pyrights_strict_checks(tmp_path):
     assert places == {("wrong.py", number) for number in (3, 4, 5, 6)}, found
 
 
+def _defined(module):
+    """Returns the names that a module defines. Checkers see those, and no imported ones, of a
+    package with types."""
+    body = ast.parse(Path(module.__file__).read_text()).body
+    own = [it.name for it in body if isinstance(it, ast.FunctionDef | ast.ClassDef)]
+    assigned = [it for node in body if isinstance(node, ast.Assign) for it in node.targets]
+    own += [part.id for it in assigned for part in ast.walk(it) if isinstance(part, ast.Name)]
+    return [name for name in own if not name.startswith("_")]
+
+
 def _seen(node, module):
     """Yields the names that an import statement provides to type checkers."""
     package = module.__package__.rsplit(".", node.level - 1)[0] if node.level > 1 else None
     home = f"{package or module.__package__}.{node.module or ''}".rstrip(".")
     for name in node.names:
         if name.name == "*":
-            yield from importlib.import_module(home).__all__
+            found = importlib.import_module(home)
+            yield from getattr(found, "__all__", _defined(found))
         elif name.asname or node.module is None:
             yield name.asname or name.name
 

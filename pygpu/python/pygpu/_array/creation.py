@@ -16,9 +16,6 @@ from .._arguments import extents, gpu_array, whole
 from .._core import GPUArray
 from .shapes import diagonal
 
-__all__ = ["arange", "empty", "empty_like", "eye", "full", "full_like", "identity", "linspace"]
-__all__ += ["ones", "ones_like", "to_gpu", "to_gpu_async", "zeros", "zeros_like"]
-
 
 def to_gpu(ary: Any, allocator: Any = None) -> GPUArray:
     """Copies the numpy array ``ary`` to the device, in memory of ``allocator``.

@@ -12,8 +12,6 @@ from .._arguments import gpu_array, has_fractions, whole
 from .._core import GPUArray
 from .axes import normalize_axis_index
 
-__all__ = ["allclose", "array_equal", "clip", "diff", "isclose", "nan_to_num", "round"]
-
 _ufuncs = _core.universal_functions
 
 

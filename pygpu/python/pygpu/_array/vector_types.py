@@ -7,8 +7,6 @@ import numpy as np
 
 from ..compyte.dtypes import get_or_register_dtype
 
-__all__ = ["vec"]
-
 
 class vec:
     """The vector types of CUDA C as numpy dtypes, each with a function that makes one.

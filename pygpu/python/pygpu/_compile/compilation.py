@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["compile", "compile_plain"]
 
 _FILE = "kernel.cu"
 

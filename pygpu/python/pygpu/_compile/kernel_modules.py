@@ -14,14 +14,11 @@ from .._errors import Unsupported
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["CudaModule", "DynamicModule", "DynamicSourceModule", "SourceModule"]
-
-
 # A launch of a kernel by another, or a call of a function that CUDA's runtime has for kernels.
 _OF_RUNTIME = re.compile(r"<<<|\bcuda[A-Z]\w*\s*\(")
 
 
-def check_arch(arch: str | None) -> None:
+def _check_arch(arch: str | None) -> None:
     """Warns of an architecture beyond the device's."""
     if arch is not None:
         _arguments.instance("arch", arch, str)
@@ -127,7 +124,7 @@ class SourceModule(CudaModule):
         cache_dir: str | bool | None = None,
         include_dirs: Sequence[str] | None = None,
     ) -> None:
-        check_arch(arch)
+        _check_arch(arch)
         how = nvcc, options, keep, no_extern_c, arch, code, cache_dir, include_dirs
         self._given = source, *how
         self.module = module_from_buffer(compiler.compile(*self._given))
@@ -188,7 +185,7 @@ class DynamicModule(CudaModule):
         cuda_libdir: str | None = None,
     ) -> None:
         self.linker: Linker | None = Linker(message_handler, link_options, log_verbose)
-        check_arch(arch)
+        _check_arch(arch)
         self._compile_arguments = (nvcc, keep, no_extern_c, arch, code, cache_dir, include_dirs)
         self.cuda_libdir = cuda_libdir
         self._texts: list[tuple[str, list[str]]] = []

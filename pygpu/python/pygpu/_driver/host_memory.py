@@ -16,11 +16,6 @@ from .._core import PagelockedHostAllocation, RegisteredHostMemory, managed_empt
 from .._documentation import documented
 from .._errors import LogicError
 
-__all__ = ["AlignedHostAllocation", "HostPointer", "aligned_empty", "aligned_empty_like"]
-__all__ += ["aligned_zeros", "aligned_zeros_like", "managed_empty_like", "managed_zeros"]
-__all__ += ["managed_zeros_like", "pagelocked_empty_like", "pagelocked_zeros"]
-__all__ += ["pagelocked_zeros_like"]
-
 
 class HostPointer(ABC):
     """Host memory for copies: the base of page-locked, registered and aligned allocations.

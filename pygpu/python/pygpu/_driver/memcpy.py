@@ -34,10 +34,6 @@ from .texture_arrays import (
 )
 from .textures import TextureReference
 
-__all__ = ["bind_array_to_texref", "gpuarray_to_array", "make_multichannel_2d_array"]
-__all__ += ["matrix_to_array", "matrix_to_texref", "memcpy_atoa", "memcpy_atod", "memcpy_atoh"]
-__all__ += ["memcpy_dtoa", "memcpy_htoa", "np_to_array", "py_memcpy_atoh", "py_memcpy_htoa"]
-
 
 def _size(name: str, value: Any) -> int:
     number = _arguments.whole(name, value)

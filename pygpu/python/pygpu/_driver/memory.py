@@ -13,13 +13,6 @@ from .._documentation import Decorator, documented
 from .._errors import LogicError
 from .device import Context, ordinal_of
 
-__all__ = ["PointerHolderBase", "from_device", "from_device_like", "mem_alloc_like", "memcpy_dtod"]
-__all__ += ["memcpy_dtod_async", "memcpy_dtoh", "memcpy_dtoh_async", "memcpy_htod"]
-__all__ += ["memcpy_htod_async", "memcpy_peer", "memcpy_peer_async", "memset_d16"]
-__all__ += ["memset_d2d16", "memset_d2d16_async", "memset_d2d32", "memset_d16_async"]
-__all__ += ["memset_d2d8", "memset_d2d8_async", "memset_d2d32_async", "memset_d32"]
-__all__ += ["memset_d8", "memset_d8_async", "memset_d32_async", "to_device"]
-
 
 class PointerHolderBase:
     """The base of a program's own allocations, whose ``get_pointer`` returns a device address.

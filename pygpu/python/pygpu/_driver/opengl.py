@@ -6,9 +6,6 @@ from typing import Any, NoReturn
 
 from .._errors import Unsupported
 
-__all__ = ["BufferObject", "BufferObjectMapping", "RegisteredBuffer", "RegisteredImage"]
-__all__ += ["RegisteredMapping", "RegisteredObject", "gl_init", "make_gl_context"]
-
 
 def _refuse(name: str) -> NoReturn:
     raise Unsupported(f"{name}: sharing with OpenGL is not supported; copy through the host")

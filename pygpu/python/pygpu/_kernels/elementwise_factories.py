@@ -37,15 +37,6 @@ from .elementwise_kernel import get_elwise_kernel, textured_kernel
 if TYPE_CHECKING:
     from .._driver.textures import TextureReference
 
-__all__ = ["get_arange_kernel", "get_axpbyz_kernel", "get_axpbz_kernel", "get_binary_func_kernel"]
-__all__ += ["get_binary_func_scalar_kernel", "get_binary_minmax_kernel", "get_binary_op_kernel"]
-__all__ += ["get_conj_kernel", "get_copy_kernel", "get_fill_kernel", "get_fmod_kernel"]
-__all__ += ["get_frexp_kernel", "get_if_positive_kernel", "get_imag_kernel", "get_ldexp_kernel"]
-__all__ += ["get_linear_combination_kernel", "get_logical_not_kernel", "get_modf_kernel"]
-__all__ += ["get_pow_array_kernel", "get_put_kernel", "get_rdivide_elwise_kernel"]
-__all__ += ["get_real_kernel", "get_reverse_kernel", "get_scalar_op_kernel", "get_take_kernel"]
-__all__ += ["get_take_put_kernel", "get_unary_func_kernel", "get_where_kernel"]
-
 
 def _typed(arguments: str, **types: Any) -> str:
     return arguments.format(**{name: dtype_to_ctype(dtype) for name, dtype in types.items()})

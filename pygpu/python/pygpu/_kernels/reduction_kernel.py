@@ -29,12 +29,8 @@ from .snippets import THREADS, Declared, Strides
 if TYPE_CHECKING:
     from ..compiler import SourceModule
 
-__all__ = ["ReductionKernel", "get_all_kernel", "get_any_kernel", "get_dot_kernel"]
-__all__ += ["get_minmax_kernel", "get_minmax_neutral", "get_reduction_kernel_and_types"]
-__all__ += ["get_reduction_module", "get_subset_dot_kernel", "get_subset_minmax_kernel"]
-__all__ += ["get_subset_sum_kernel", "get_sum_kernel"]
 
-PARTIALS = "pycuda_reduction_inp"
+_PARTIALS = "pycuda_reduction_inp"
 # Values that a thread of the host combines elements into: a power of two.
 _LANES = 16
 
@@ -56,7 +52,7 @@ class _Texts:
     def __init__(self, name: str, neutral: Any, reduce_expr: str, map_expr: str | None) -> None:
         self.neutral = snippets.part(f"neutral of {name}", str(neutral))
         if map_expr is None:
-            self._mapped = f"{PARTIALS}[i]"
+            self._mapped = f"{_PARTIALS}[i]"
         else:
             self._mapped = snippets.part(f"map_expr of {name}", map_expr)
         self._reduced = snippets.part(f"reduce_expr of {name}", reduce_expr)
@@ -230,8 +226,8 @@ def get_reduction_kernel_and_types(
     if stage == 1:
         map_expr = "in[i]" if map_expr is None else map_expr
     elif stage == 2:
-        map_expr = f"{PARTIALS}[i]" if map_expr is None else map_expr
-        arguments = ", ".join(filter(None, (f"const {out_type} *{PARTIALS}", arguments)))
+        map_expr = f"{_PARTIALS}[i]" if map_expr is None else map_expr
+        arguments = ", ".join(filter(None, (f"const {out_type} *{_PARTIALS}", arguments)))
     else:
         raise AssertionError(f"stage is {stage}; allowed are 1 and 2")
     if arguments is None:
@@ -342,7 +338,7 @@ class ReductionKernel(_core.ReductionLauncher):
             source += _begin(name, self._out_type, preamble, THREADS)
             parameters = snippets.parameters(self._arguments, ["size_t n"], strides)
             arrays = snippets.strided_arrays(self._arguments, strides)
-            inputs = f"const out_type *{PARTIALS}, {parameters}"
+            inputs = f"const out_type *{_PARTIALS}, {parameters}"
             stages = (names[0], parameters, map_expr), (names[1], inputs, None)
             for stage, own, expression in stages:
                 text = stage, own, arrays, _Texts(name, neutral, reduce_expr, expression)

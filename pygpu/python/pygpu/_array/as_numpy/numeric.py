@@ -18,9 +18,6 @@ from .order import searchsorted
 from .selection import along as elements_along
 from .selection import places_of
 
-__all__ = ["angle", "choose", "convolve", "correlate", "ediff1d", "fix", "gradient", "interp"]
-__all__ += ["piecewise", "polyval", "select", "sinc", "trapezoid", "unwrap", "vander"]
-
 
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: float | None = None

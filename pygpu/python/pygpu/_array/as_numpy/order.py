@@ -16,10 +16,6 @@ from ..shapes import concatenate, flip
 from .operands import axes_of, is_nan, on_device, on_host, ufuncs
 from .selection import along, check_places
 
-__all__ = ["argpartition", "bincount", "digitize", "histogram", "histogram2d"]
-__all__ += ["histogram_bin_edges", "in1d", "intersect1d", "isin", "lexsort", "partition"]
-__all__ += ["searchsorted", "setdiff1d", "setxor1d", "union1d", "unique"]
-
 
 def _precedes(x: GPUArray, y: GPUArray, or_equal: bool) -> GPUArray:
     """Returns True where x comes before y in the order of sorts, in which NaN is last."""

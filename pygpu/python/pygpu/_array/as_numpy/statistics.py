@@ -20,10 +20,6 @@ from ..shapes import broadcast_to, stack, vstack
 from .operands import axes_of, inexact, is_nan, last_axis, on_device, on_host, ufuncs, with_axes
 from .selection import along
 
-__all__ = ["average", "corrcoef", "cov", "median", "nanargmax", "nanargmin", "nancumprod"]
-__all__ += ["nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanquantile"]
-__all__ += ["nanstd", "nanvar", "percentile", "quantile"]
-
 
 def average(
     a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
