@@ -10,8 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from typing_extensions import CapsuleType, Self, disjoint_base
 
+from . import ipc as _ipc
+from ._array import axes as _axes
+from ._array import numerics as _numerics
+from ._array import shapes as _shapes
+from ._array.as_numpy import conversion as _conversion
+from ._array.as_numpy import linear as _linear
+from ._array.as_numpy import numeric as _numeric
+from ._array.as_numpy import order as _order
+from ._array.as_numpy import selection as _selection
+from ._array.as_numpy import shaping as _shaping
 from ._driver.device import Device
-from ._exchange.descriptor import Descriptor
+from ._exchange import protocols as _protocols
 from ._status import Status
 
 __version__: str
@@ -198,44 +208,22 @@ class GPUArray:
         allocator: Any = None,
     ) -> GPUArray: ...
     prod = sum
-    def argmin(
-        a, axis: int | None = None, out: _Out = None, *, keepdims: bool = False
-    ) -> GPUArray: ...
-    argmax = argmin
-    def cumsum(
-        a,
-        axis: int | None = None,
-        dtype: _DType = None,
-        out: _Out = None,
-        *,
-        stream: _Stream | None = None,
-        allocator: Any = None,
-    ) -> GPUArray: ...
-    cumprod = cumsum
-    def clip(
-        a,
-        a_min: _Operand | None = None,
-        a_max: _Operand | None = None,
-        out: _Out = None,
-        *,
-        min: _Operand | None = None,
-        max: _Operand | None = None,
-    ) -> GPUArray: ...
-    def choose(a, choices: Any, out: _Out = None, mode: str = "raise") -> GPUArray: ...
-    def dot(a, b: Any, out: _Out = None) -> GPUArray: ...
-    def flatten(a, order: str = "C") -> GPUArray: ...
-    def repeat(a, repeats: int, axis: int | None = None) -> GPUArray: ...
-    def searchsorted(a, v: Any, side: str = "left", sorter: Any = None) -> GPUArray: ...
-    def squeeze(a, axis: Any = None) -> GPUArray: ...
-    def swapaxes(a, axis1: int, axis2: int) -> GPUArray: ...
-    def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1) -> GPUArray: ...
-    def take(
-        a, indices: Any, axis: int | None = None, out: _Out = None, mode: str = "raise"
-    ) -> GPUArray: ...
-    def tobytes(a, order: Any = "C") -> bytes: ...
-    def trace(
-        a, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: _DType = None, out: _Out = None
-    ) -> GPUArray: ...
+    argmax = _axes.argmax
+    argmin = _axes.argmin
+    choose = _numeric.choose
+    clip = _numerics.clip
+    cumprod = _axes.cumprod
+    cumsum = _axes.cumsum
+    diagonal = _shapes.diagonal
+    dot = _linear.dot
+    flatten = _shaping.flatten
+    repeat = _shapes.repeat
+    searchsorted = _order.searchsorted
+    squeeze = _shaping.squeeze
+    swapaxes = _shapes.swapaxes
+    take = _selection.take
+    tobytes = _conversion.tobytes
+    trace = _shapes.trace
     def mean(
         self,
         axis: Any = None,
@@ -270,16 +258,9 @@ class GPUArray:
     def __round__(self, ndigits: int | None = None) -> GPUArray: ...
     def __format__(self, spec: str) -> str: ...
     def __index__(self) -> int: ...
-    def ipc_handle(array, copy: bool | None = None) -> Descriptor: ...
-    def __dlpack__(
-        self,
-        *,
-        stream: int | None = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None,
-        copy: bool | None = None,
-    ) -> CapsuleType: ...
-    def __dlpack_device__(self) -> tuple[int, int]: ...
+    ipc_handle = _ipc.export
+    __dlpack__ = _protocols.dlpack
+    __dlpack_device__ = _protocols.dlpack_device
     def __arrow_c_device_array__(
         self, requested_schema: CapsuleType | None = None, **kwargs: Any
     ) -> tuple[CapsuleType, CapsuleType]: ...
