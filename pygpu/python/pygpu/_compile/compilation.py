@@ -57,7 +57,6 @@ def compile(
 
     Examples
     --------
-    >>> from pygpu import compiler
     >>> code = compiler.compile("__global__ void nothing() {}")
     >>> driver.module_from_buffer(code).get_function("nothing")(block=(1, 1, 1))
     """
@@ -149,30 +148,19 @@ def compile_plain(
 
     Examples
     --------
-    >>> from pygpu import compiler
     >>> source = 'extern "C" __global__ void nothing() {}'
     >>> code = compiler.compile_plain(source, [], keep=False, nvcc="nvcc", cache_dir=None)
     """
     left: list[str] = []
-    words: dict[str, str | None] = {"-arch": None, "-code": None}
+    how: dict[str, Any] = {"cache_dir": cache_dir, "target": target}
     rest = iter(_texts("options", options))
     for option in rest:
         name, sign, value = option.partition("=")
-        if name in words:
-            words[name] = value if sign else next(rest, None)
+        if name in ("-arch", "-code"):
+            how[name[1:]] = value if sign else next(rest, None)
         else:
             left.append(option)
-    return compile(
-        source,
-        nvcc,
-        left,
-        keep,
-        no_extern_c=True,
-        arch=words["-arch"],
-        code=words["-code"],
-        cache_dir=cache_dir,
-        target=target,
-    )
+    return compile(source, nvcc, left, keep, no_extern_c=True, **how)
 
 
 def _texts(name: str, values: Any) -> list[str]:

@@ -14,6 +14,9 @@ from .._errors import Unsupported
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .._driver.surfaces import SurfaceReference
+    from .._driver.textures import TextureReference
+
 # A launch of a kernel by another, or a call of a function that CUDA's runtime has for kernels.
 _OF_RUNTIME = re.compile(r"<<<|\bcuda[A-Z]\w*\s*\(")
 
@@ -39,6 +42,12 @@ def _unit(source: str, no_extern_c: bool) -> str:
     return str(source) if no_extern_c else f'extern "C" {{\n{source}\n}}'
 
 
+def _how(*values: Any) -> dict[str, Any]:
+    """Returns the arguments of a compilation, apart from source and options, by their names."""
+    names = ("nvcc", "keep", "no_extern_c", "arch", "code", "cache_dir", "include_dirs")
+    return dict(zip(names, values))
+
+
 class CudaModule:
     """The base of the classes of compiled modules.
 
@@ -48,7 +57,6 @@ class CudaModule:
 
     Examples
     --------
-    >>> from pygpu import compiler
     >>> module = compiler.SourceModule("__global__ void nothing() {}")
     >>> isinstance(module, compiler.CudaModule)
     True
@@ -78,18 +86,14 @@ class CudaModule:
         """Returns the address and the bytes of the variable ``name`` of the module."""
         return self.module.get_global(name)
 
-    def get_texref(self, name: str) -> Any:
+    def get_texref(self, name: str) -> TextureReference:
         """Returns the texture reference that the module declares as ``texture<...>`` under
-        ``name``. Raises ``Unsupported`` if the device does not
-        support textures.
-        """
+        ``name``. Raises ``Unsupported`` if the device does not support textures."""
         return self.module.get_texref(name)
 
-    def get_surfref(self, name: str) -> Any:
+    def get_surfref(self, name: str) -> SurfaceReference:
         """Returns the surface reference that the module declares as ``surface<...>`` under
-        ``name``. Raises ``Unsupported`` if the device does not
-        support surfaces.
-        """
+        ``name``. Raises ``Unsupported`` if the device does not support surfaces."""
         return self.module.get_surfref(name)
 
 
@@ -100,12 +104,8 @@ class SourceModule(CudaModule):
     is refused; ``stderr`` is the compiler's log. Raises ``Unsupported`` without a compiler for the
     backend.
 
-    >>> import numpy as np
-    >>> from pygpu import autoinit, compiler, driver, gpuarray
-    >>> module = compiler.SourceModule(
-    ...     "__global__ void twice(float *x) { x[threadIdx.x] *= 2; }"
-    ... )
-    >>> twice = module.get_function("twice")
+    >>> source = "__global__ void twice(float *x) { x[threadIdx.x] *= 2; }"
+    >>> twice = compiler.SourceModule(source).get_function("twice")
     >>> a = gpuarray.to_gpu(np.ones(3, np.float32))
     >>> twice(a, block=(3, 1, 1))
     >>> a.get()
@@ -153,7 +153,6 @@ class DynamicModule(CudaModule):
 
     Examples
     --------
-    >>> from pygpu import compiler
     >>> module = compiler.DynamicModule()
     >>> _ = module.add_source("__global__ void first() {}", name="first.ptx")
     >>> _ = module.add_source("__global__ void second() {}", name="second.ptx")
@@ -186,7 +185,7 @@ class DynamicModule(CudaModule):
     ) -> None:
         self.linker: Linker | None = Linker(message_handler, link_options, log_verbose)
         _check_arch(arch)
-        self._compile_arguments = (nvcc, keep, no_extern_c, arch, code, cache_dir, include_dirs)
+        self._how = _how(nvcc, keep, no_extern_c, arch, code, cache_dir, include_dirs)
         self.cuda_libdir = cuda_libdir
         self._texts: list[tuple[str, list[str]]] = []
 
@@ -212,20 +211,8 @@ class DynamicModule(CudaModule):
                 "SourceModule and DynamicSourceModule compile one source there"
             )
         options = _options(nvcc_options)
-        nvcc, keep, no_extern_c, arch, code, cache_dir, include_dirs = self._compile_arguments
-        self._texts.append((_unit(source, no_extern_c), options))
-        ptx = compiler.compile(
-            source,
-            nvcc,
-            options,
-            keep,
-            no_extern_c,
-            arch,
-            code,
-            cache_dir,
-            include_dirs,
-            target="ptx",
-        )
+        self._texts.append((_unit(source, self._how["no_extern_c"]), options))
+        ptx = compiler.compile(source, options=options, target="ptx", **self._how)
         return self.add_data(ptx, driver.jit_input_type.PTX, name)
 
     def add_data(self, data: Any, input_type: int, name: str = "unknown") -> DynamicModule:
@@ -268,7 +255,6 @@ class DynamicSourceModule(DynamicModule):
     is refused, and ``OSError`` if the library is missing. Raises ``Unsupported`` without a
     compiler, or if the source launches kernels and the device is not NVIDIA's.
 
-    >>> from pygpu import compiler
     >>> module = compiler.DynamicSourceModule("__global__ void nothing() {}")
     >>> module.get_function("nothing")(block=(1, 1, 1))
     """
@@ -286,24 +272,12 @@ class DynamicSourceModule(DynamicModule):
         include_dirs: Sequence[str] | None = None,
         cuda_libdir: str | None = None,
     ) -> None:
+        how = _how(nvcc, keep, no_extern_c, arch, code, cache_dir, include_dirs)
         if not _OF_RUNTIME.search(_core.code_of(source)):
             self.linker = None
-            compiled = SourceModule(
-                source, nvcc, options, keep, no_extern_c, arch, code, cache_dir, include_dirs
-            )
-            self.module = compiled.module
+            self.module = SourceModule(source, options=options, **how).module
             return
-        super().__init__(
-            nvcc,
-            None,
-            keep,
-            no_extern_c,
-            arch,
-            code,
-            cache_dir,
-            include_dirs,
-            cuda_libdir=cuda_libdir,
-        )
+        super().__init__(cuda_libdir=cuda_libdir, **how)
         if _core.choose_backend() != "cuda":
             raise Unsupported(
                 "DynamicSourceModule: kernels that launch kernels need the backend cuda; this is "

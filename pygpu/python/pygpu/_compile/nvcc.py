@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from .._driver.device import Context
@@ -49,7 +49,6 @@ def get_nvcc_version(nvcc: str) -> str:
     """Returns the version that ``nvcc``, a name or path, prints. Each program is run once.
 
     >>> import warnings
-    >>> from pygpu import compiler
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")
     ...     "nvcc" in compiler.get_nvcc_version("nvcc")
@@ -74,7 +73,6 @@ def preprocess_source(source: str, options: Sequence[str], nvcc: str) -> str:
     Raises ``OSError`` if there is no such program, and ``CompileError`` if it refuses the source,
     or returns less than half of it.
 
-    >>> from pygpu import compiler
     >>> try:
     ...     text = compiler.preprocess_source("int n = N;", ["-DN=3"], "nvcc")
     ... except OSError:
@@ -86,7 +84,7 @@ def preprocess_source(source: str, options: Sequence[str], nvcc: str) -> str:
     import tempfile
     from pathlib import Path
 
-    program = _found(nvcc)
+    program = _found(nvcc, FileNotFoundError)  # of PyCUDA's class
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "kernel.cu")
         path.write_text(source)
@@ -104,18 +102,19 @@ def preprocess_source(source: str, options: Sequence[str], nvcc: str) -> str:
     return text
 
 
-def _found(nvcc: str) -> str:
-    """Returns the path of ``nvcc``. If it is missing, the exception is of PyCUDA's class."""
+def _found(nvcc: str, error: type[Exception]) -> str:
+    """Returns the path of ``nvcc``. Raises the error if it is missing."""
     program = _path(nvcc)
     if program is None:
-        raise FileNotFoundError(f"nvcc is {nvcc!r}; a program that can be run is needed")
+        raise error(f"nvcc is {nvcc!r}; a program that can be run is needed")
     return program
 
 
-def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+def _run(command: Sequence[str], cwd: str | None = None) -> subprocess.CompletedProcess[str]:
     import subprocess  # for few programs
 
-    return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    how: dict[str, Any] = {"capture_output": True, "text": True, "errors": "replace"}
+    return subprocess.run(command, cwd=cwd, check=False, **how)
 
 
 def _name(option: str) -> str:
@@ -135,13 +134,10 @@ def compile(
 ) -> bytes:
     """Compiles CUDA C with ``nvcc``. The arguments are as in :func:`pygpu.compiler.compile`."""
     # Few programs need these, and they are slow to import.
-    import subprocess
     import tempfile
     from pathlib import Path
 
-    program = _path(nvcc)
-    if program is None:
-        raise Unsupported(f"nvcc is {nvcc!r}; a program that can be run is needed")
+    program = _found(nvcc, Unsupported)
     name, text = "kernel.cu", source
     if not no_extern_c:
         source = f'extern "C" {{\n#line 1 "{name}"\n{source}\n}}\n'
@@ -158,9 +154,7 @@ def compile(
         Path(folder, name).write_text(source)
         output = f"kernel.{target}"
         command += [f"-I{folder}", "-o", output, name]
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, errors="replace", check=False
-        )
+        done = _run(command, folder)
         path = Path(folder, output)
         if done.returncode != 0 or not path.is_file():
             what = f"nvcc compilation of {name} failed"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 from _thread import _local as thread_local
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import _arguments, _core, driver
 from .._errors import Error, LogicError
@@ -182,6 +183,18 @@ def ordinal_of(name: str, context: Context | None) -> int:
     if context is None:
         return _core.current_ordinal()
     return _arguments.instance(name, context, Context)._device.ordinal
+
+
+def detach_at_exit(module: dict[str, Any]) -> None:
+    """Ends ``context`` of a module, and sets it to None, when the program ends."""
+
+    def finish() -> None:
+        # The program may have ended it.
+        if module["context"] is not None and module["context"]._uses:
+            module["context"].detach()
+            module["context"] = None
+
+    atexit.register(finish)
 
 
 @contextmanager

@@ -196,9 +196,8 @@ def get_elwise_kernel_and_types(
 ) -> tuple[SourceModule, _core.Function, list[Any]]:
     """Returns the module, the prepared kernel and the arguments of :func:`get_elwise_module`.
 
-    The returned arguments are ``arguments`` and ``n``, or ``start``, ``stop`` and ``step``.
-
-    Other arguments are as in :func:`get_elwise_module`.
+    The returned arguments are ``arguments`` and ``n``, or ``start``, ``stop`` and ``step``. Other
+    arguments are as in :func:`get_elwise_module`.
 
     >>> _, twice, arguments = get_elwise_kernel_and_types("float *x", "x[i] *= 2")
     >>> [argument.name for argument in arguments]
@@ -304,19 +303,9 @@ class _Generator:
     It keeps the arguments that the kernel was made with: later changes of its object do not matter.
     """
 
-    def __init__(
-        self,
-        modules: dict[int, _Modules],
-        arguments: str | Iterable[Any],
-        operation: str,
-        name: str,
-        keep: bool,
-        options: Sequence[str] | None,
-        preamble: str,
-        loop_prep: str,
-        after_loop: str,
-    ) -> None:
-        texts = {"preamble": preamble, "loop_prep": loop_prep, "after_loop": after_loop}
+    def __init__(self, modules: dict[int, _Modules], given: Mapping[str, Any]) -> None:
+        arguments, operation, name = given["arguments"], given["operation"], given["name"]
+        texts = {it: given[it] for it in ("preamble", "loop_prep", "after_loop")}
         snippets.check_text(operation=operation, name=name, **texts)
         declared = snippets.parse(arguments, operation, *texts.values())
         if not any(it.is_vector for it in declared):
@@ -325,14 +314,14 @@ class _Generator:
                 f"argument; arguments is {arguments!r}"
             )
         self._arguments = declared
-        beside = [loop_prep, after_loop]
-        self._usage = snippets.Usage(declared, operation, preamble, beside, options)
+        preamble, *beside = texts.values()
+        self._usage = snippets.Usage(declared, operation, preamble, beside, given["options"])
         self._packs = self._usage.in_packs()
         sizes = [it.argument.dtype.itemsize for it in declared if it.name in self._packs]
         fit = bool(sizes) and all(size in (1, 2, 4, 8) for size in sizes)
         self._pack = 16 // max(sizes) if fit else 1
         self._name, self._texts = name, (operation, name, *texts.values())
-        self._keep, self._options = keep, options
+        self._keep, self._options = given["keep"], given["options"]
         self._modules = modules
         self._has_references = _core.declares_references(preamble)
 
@@ -440,7 +429,7 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
         if not hasattr(self, "gen_kwargs"):
             raise RuntimeError("ElementwiseKernel.__init__ has not been called")
         modules = self.__dict__.setdefault("_modules", {})
-        return _Generator(modules, **self.gen_kwargs).definition()
+        return _Generator(modules, self.gen_kwargs).definition()
 
     def generate_stride_kernel_and_types(
         self, use_range: bool

@@ -442,18 +442,19 @@ def _minmax_expression(what: str, dtype: Any) -> str:
     )
 
 
+def _minmax(what: str, dtype: Any, mapped: str, *indices: Declared) -> ReductionKernel:
+    expression, neutral = _minmax_expression(what, dtype), get_minmax_neutral(what, dtype)
+    arguments = [*indices, _array(dtype, "in")]
+    return ReductionKernel(dtype, neutral, expression, mapped, arguments, preamble=_INFINITY)
+
+
 @context_dependent_memoize
 def get_minmax_kernel(what: str, dtype: Any) -> ReductionKernel:
     """Returns a reduction of integers or floats to the ``what``: "min" or "max"."""
-    expression, neutral = _minmax_expression(what, dtype), get_minmax_neutral(what, dtype)
-    arguments = [_array(dtype, "in")]
-    return ReductionKernel(dtype, neutral, expression, None, arguments, preamble=_INFINITY)
+    return _minmax(what, dtype, "in[i]")
 
 
 @context_dependent_memoize
 def get_subset_minmax_kernel(what: str, dtype: Any, dtype_subset: Any) -> ReductionKernel:
     """Returns :func:`get_minmax_kernel` of ``what`` for some elements of an array."""
-    expression, neutral = _minmax_expression(what, dtype), get_minmax_neutral(what, dtype)
-    arguments = [_array(dtype_subset, "lookup_tbl"), _array(dtype, "in")]
-    mapped = "in[lookup_tbl[i]]"
-    return ReductionKernel(dtype, neutral, expression, mapped, arguments, preamble=_INFINITY)
+    return _minmax(what, dtype, "in[lookup_tbl[i]]", _array(dtype_subset, "lookup_tbl"))
