@@ -25,6 +25,7 @@ def reductions(a: GPUArray) -> list[float]:
     assert_type(a.mean(), GPUArray)
     assert_type(gpuarray.max(a, axis=-1, keepdims=True), GPUArray)
     assert_type(a.argmax(), GPUArray)
+    assert_type(a.cumsum(axis=1), GPUArray)
     total: float = float(a.sum())
     return [total, a.min().item(), *(float(row.max()) for row in a)]
 
@@ -42,8 +43,16 @@ def shapes(a: GPUArray) -> tuple[int, ...]:
 
 def sets(a: GPUArray) -> None:
     values, counts = gpuarray.unique(a, return_counts=True)
-    mean: GPUArray = gpuarray.average(a, axis=0)
-    assert (mean.size, values.shape) == (3, counts.shape)
+    mean, total = gpuarray.average(a, axis=0, returned=True)
+    assert (mean.size, values.shape) == (total.size, counts.shape)
+    assert_type(gpuarray.unique(a), GPUArray)
+    assert_type(gpuarray.average(a, weights=a + 1), GPUArray)
+    assert_type(gpuarray.intersect1d(a, a), GPUArray)
+    shared, first, second = gpuarray.intersect1d(a, a, return_indices=True)
+    assert shared.shape == first.shape == second.shape
+    assert_type(gpuarray.gradient(a, axis=1), GPUArray)
+    assert_type(gpuarray.atleast_2d(a), GPUArray)
+    assert_type(gpuarray.atleast_2d(a, a[0]), tuple[GPUArray, ...])
     assert_type(gpuarray.isin(a, [1, 2]), GPUArray)
     assert_type(gpuarray.meshgrid(a[0], a[1]), tuple[GPUArray, ...])
     assert_type(gpuarray.histogram(a, 3), tuple[GPUArray, GPUArray])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import assert_type
 
 from pygpu import cuda
 from pygpu.cuda.cudadrv import devicearray, driver
@@ -11,11 +13,15 @@ from pygpu.cuda.cudadrv import devicearray, driver
 def copies(host: np.ndarray) -> np.ndarray:
     stream = cuda.stream()
     with cuda.pinned(host), stream.auto_synchronize():
-        device: devicearray.DeviceNDArray = cuda.to_device(host, stream=stream)
+        device = cuda.to_device(host, stream=stream)
+        assert_type(device, devicearray.DeviceNDArray)
+        assert_type(cuda.to_device(host, to=device), devicearray.DeviceNDArray)
         same = cuda.device_array_like(host, stream=stream)
         same.copy_to_device(device, stream=stream)
-    result: np.ndarray = same.copy_to_host()
-    return result
+    target = np.empty(same.shape, np.float64)
+    copied: NDArray[np.float64] = same.copy_to_host(target)
+    assert copied is target
+    return same.copy_to_host()
 
 
 def views() -> tuple[int, ...]:
@@ -28,6 +34,10 @@ def views() -> tuple[int, ...]:
     mapped = cuda.mapped_array(3, dtype="i4")
     mapped[:] = 1
     managed = cuda.managed_array((2, 2))
+    one, two = np.zeros(3), np.zeros(4)
+    with cuda.mapped(one) as of_one, cuda.mapped(two, np.zeros(2)) as of_two:
+        assert_type(of_one, devicearray.DeviceNDArray)
+        assert_type(of_two, list[devicearray.DeviceNDArray])
     return (*array.T.shape, pinned.ndim, mapped.ndim, managed.ndim)
 
 

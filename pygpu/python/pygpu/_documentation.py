@@ -8,6 +8,13 @@ from typing import Protocol, TypeVar
 _Function = TypeVar("_Function", bound=Callable[..., object])
 
 
+def named(function: _Function, name: str, text: str) -> _Function:
+    """Returns a function of a family under a name of its own, with its docstring."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = text
+    return function
+
+
 class Decorator(Protocol):
     def __call__(self, function: _Function, /) -> _Function: ...
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from . import driver
 from ._lazy import exports as _exports
@@ -37,6 +37,9 @@ else:
     __all__ += ["init_cuda_context_fixture", "make_default_context", "mark_cuda_test"]
 
 
+_T = TypeVar("_T")
+
+
 def get_default_device(default: int = 0) -> driver.Device:
     """Returns the device with the number in ``CUDA_DEVICE``, by default ``default``.
 
@@ -47,6 +50,10 @@ def get_default_device(default: int = 0) -> driver.Device:
     return driver.Device(int(text) if text else default)
 
 
+@overload
+def make_default_context(ctx_maker: None = None) -> driver.Context: ...
+@overload
+def make_default_context(ctx_maker: Callable[[driver.Device], _T]) -> _T: ...
 def make_default_context(ctx_maker: Callable[[driver.Device], Any] | None = None) -> Any:
     """Makes a context, by ``ctx_maker`` or ``Device.make_context``, on a device.
 
@@ -214,7 +221,7 @@ def clear_context_caches() -> None:
         func._pycuda_ctx_dep_memoize_dic.clear()  # type: ignore[attr-defined]
 
 
-def init_cuda_context_fixture() -> Any:
+def init_cuda_context_fixture() -> Iterator[driver.Context]:
     """The body of a pytest fixture: yields a context that is current while a test runs.
 
     Raises ``RuntimeError`` if there is no device.

@@ -27,6 +27,9 @@ from ._host import (
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
+    from ..cuda._context import Context as _CudaContext
+    from ..cuda._memory import MemoryPointer
+
 # The beginning of pyarrow's messages about copies, which programs know.
 _MORE = "requested more to copy than available"
 
@@ -90,7 +93,7 @@ class Context:
             raise _arguments.wrong_type("context", context, "a context of numba is needed")
         return Context(device.id)
 
-    def to_numba(self) -> Any:
+    def to_numba(self) -> _CudaContext:
         """Returns the context of the device in :mod:`pygpu.cuda`, which stands for numba's."""
         # Few programs use both; each is imported alone.
         from ..cuda import gpus
@@ -299,7 +302,7 @@ class CudaBuffer(Buffer):
         base = getattr(mem, "elements", mem)
         return context.foreign_buffer(int(getattr(pointer, "value", pointer) or 0), mem.size, base)
 
-    def to_numba(self) -> Any:
+    def to_numba(self) -> MemoryPointer:
         """Returns the memory as a ``MemoryPointer`` of :mod:`pygpu.cuda`, which keeps it alive.
 
         For numba itself call ``numba.cuda.as_cuda_array(buffer)``.

@@ -16,7 +16,7 @@ import struct
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -186,16 +186,18 @@ def _fill_dtype_registry(respect_windows: bool, include_bool: bool = True) -> No
     fill_registry_with_c_types(TYPE_REGISTRY, respect_windows, include_bool)
 
 
+_Scalar = TypeVar("_Scalar")
+_Vector = TypeVar("_Vector")
 _QUALIFIER = re.compile(r"\b(?:const|volatile|__restrict__|__restrict|restrict)\b")
 _DECLARATOR = re.compile(r"(\**)\s*(\w+)((?:\s*\[[ \d]*\])*)\s*$", re.ASCII)
 
 
 def parse_c_arg_backend(
     c_arg: str,
-    scalar_arg_factory: Callable[[np.dtype[Any], str], Any],
-    vec_arg_factory: Callable[[np.dtype[Any], str], Any],
+    scalar_arg_factory: Callable[[np.dtype[Any], str], _Scalar],
+    vec_arg_factory: Callable[[np.dtype[Any], str], _Vector],
     name_to_dtype: Callable[[str], np.dtype[Any]] | DTypeRegistry | None = None,
-) -> Any:
+) -> _Scalar | _Vector:
     """Reads the declaration of one argument of a function in C.
 
     >>> def scalar(dtype, name):

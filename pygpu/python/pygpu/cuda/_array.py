@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, overload
 
 import numpy as np
 
@@ -33,6 +33,8 @@ from ._memory import (
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
+_Host = TypeVar("_Host")
+
 
 class IpcArrayHandle:
     """An array that another process opens, once at a time; it can be pickled.
@@ -54,7 +56,7 @@ class IpcArrayHandle:
         self._ipc_handle = ipc_handle
         self._array_desc = array_desc
 
-    def open(self) -> Any:
+    def open(self) -> DeviceNDArray:
         """Returns the array, in the memory of the exporting process."""
         return self._ipc_handle.open_array(_devices.current_context(), **self._array_desc)
 
@@ -62,7 +64,7 @@ class IpcArrayHandle:
         """Ends the use of the memory; the array is to be gone before."""
         self._ipc_handle.close()
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> DeviceNDArray:
         return self.open()
 
     def __exit__(self, *_raised: Any) -> None:
@@ -195,6 +197,10 @@ class DeviceNDArrayBase(GPUArray):
         described = {"shape": self.shape, "strides": self.strides, "dtype": self.dtype}
         return IpcArrayHandle(handle, described)
 
+    @overload
+    def copy_to_host(self, ary: None = None, stream: Any = 0) -> np.ndarray[Any, Any]: ...
+    @overload
+    def copy_to_host(self, ary: _Host, stream: Any = 0) -> _Host: ...
     def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
         """Copies to ``ary``, a numpy array of this shape, dtype and strides, or to a new one.
 

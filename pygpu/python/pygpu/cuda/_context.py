@@ -29,6 +29,7 @@ from ._memory import (
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
+    from ._array import DeviceNDArray
     from ._devices import Device
 
 __all__ = ["IpcHandle", "MemoryInfo"]
@@ -227,7 +228,7 @@ class Context:
 
     def memhostalloc(
         self, bytesize: int, mapped: bool = False, portable: bool = False, wc: bool = False
-    ) -> Any:
+    ) -> HostMemory:
         """Returns ``bytesize`` bytes of new page-locked host memory as a numpy array of bytes.
 
         It is ``mapped`` for kernels, ``portable`` to all devices, or write-combined (``wc``):
@@ -236,7 +237,7 @@ class Context:
         flags = 2 * bool(mapped) | bool(portable) | 4 * bool(wc)
         return self._host_memory(_core.pagelocked_empty, bytesize, flags, bool(mapped))
 
-    def memallocmanaged(self, bytesize: int, attach_global: bool = True) -> Any:
+    def memallocmanaged(self, bytesize: int, attach_global: bool = True) -> HostMemory:
         """Returns ``bytesize`` bytes of new managed memory as a numpy array of bytes.
 
         Any stream can use it if ``attach_global`` is True, else the host first. Raises
@@ -261,7 +262,7 @@ class Context:
             result._device_address = memory.base.get_device_pointer()  # type: ignore[union-attr]
         return result
 
-    def mempin(self, owner: Any, pointer: int, size: int, mapped: bool = False) -> Any:
+    def mempin(self, owner: Any, pointer: int, size: int, mapped: bool = False) -> HostMemory:
         """Page-locks ``size`` bytes of host memory at ``pointer``, part of the kept ``owner``.
 
         The pages are unlocked by ``free`` of the result, or when the result is gone. Kernels can
@@ -454,7 +455,7 @@ class IpcHandle:
         shape: int | Sequence[int],
         dtype: DTypeLike,
         strides: int | Sequence[int] | None = None,
-    ) -> Any:
+    ) -> DeviceNDArray:
         """Returns an array within the memory, opened for ``context``.
 
         Other arguments are as in :func:`pygpu.cuda.device_array`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
 
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 __all__ = ["as_cuda_array", "device_array", "device_array_like", "from_cuda_array_interface"]
 __all__ += ["is_cuda_array", "managed_array", "mapped", "mapped_array", "mapped_array_like"]
 __all__ += ["open_ipc_array", "pinned", "pinned_array", "pinned_array_like", "to_device"]
+
+_Target = TypeVar("_Target")
+# Device memory that is returned as it is.
+_Visible = TypeVar("_Visible", bound="DeviceNDArrayBase | DeviceVisibleNDArray")
 
 
 def from_cuda_array_interface(
@@ -144,6 +148,16 @@ def auto_device(
     return device, True
 
 
+@overload
+def to_device(obj: _Visible, stream: Any = ..., copy: bool = ..., to: None = ...) -> _Visible: ...
+@overload
+def to_device(
+    obj: np.void, stream: Any = ..., copy: bool = ..., to: None = ...
+) -> DeviceRecord: ...
+@overload
+def to_device(obj: Any, stream: Any = ..., copy: bool = ..., to: None = ...) -> DeviceNDArray: ...
+@overload
+def to_device(obj: Any, stream: Any = ..., copy: bool = ..., *, to: _Target) -> _Target: ...
 def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> Any:
     """Returns an object as a device array.
 
@@ -284,6 +298,10 @@ class DeviceVisibleNDArray(np.ndarray):
         """Returns True if the elements follow each other in Fortran order."""
         return self.flags.f_contiguous
 
+    @overload
+    def copy_to_host(self, ary: None = None, stream: Any = 0) -> np.ndarray[Any, Any]: ...
+    @overload
+    def copy_to_host(self, ary: _Target, stream: Any = 0) -> _Target: ...
     def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
         """Copies to ``ary``, or a new numpy array, after the work of ``stream``, if any, of the
         array's stream or of the device.
@@ -448,6 +466,12 @@ def pinned(*arylist: np.ndarray[Any, Any]) -> Iterator[None]:
         yield
 
 
+@overload
+@contextlib.contextmanager
+def mapped(ary: np.ndarray[Any, Any], /, *, stream: Any = ...) -> Iterator[DeviceNDArray]: ...
+@overload
+@contextlib.contextmanager
+def mapped(*arylist: np.ndarray[Any, Any], stream: Any = ...) -> Iterator[list[DeviceNDArray]]: ...
 @contextlib.contextmanager
 def mapped(*arylist: np.ndarray[Any, Any], stream: Any = 0) -> Iterator[Any]:
     """Lets kernels use the arrays ``*arylist`` in the ``with`` block, as arrays on ``stream``.

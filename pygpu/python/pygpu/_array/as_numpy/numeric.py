@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -58,6 +58,10 @@ def interp(
     return _core.select(ufuncs["isnan"](x), fp.dtype.type(np.nan), result, False).reshape(x.shape)
 
 
+@overload
+def gradient(f: Any, *varargs: Any, axis: int, edge_order: int = ...) -> GPUArray: ...
+@overload
+def gradient(f: Any, *varargs: Any, axis: Any = ..., edge_order: int = ...) -> Any: ...
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Returns differences on both sides along axes, as :func:`numpy.gradient`.
 

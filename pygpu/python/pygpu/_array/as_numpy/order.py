@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -92,6 +92,26 @@ def _begins(ordered: GPUArray, equal_nan: bool = True) -> GPUArray:
     return concatenate([first, differs]) if ordered.size > 1 else first
 
 
+@overload
+def unique(
+    ar: Any,
+    return_index: Literal[False] = ...,
+    return_inverse: Literal[False] = ...,
+    return_counts: Literal[False] = ...,
+    axis: int | None = ...,
+    *,
+    equal_nan: bool = ...,
+) -> GPUArray: ...
+@overload
+def unique(
+    ar: Any,
+    return_index: bool = ...,
+    return_inverse: bool = ...,
+    return_counts: bool = ...,
+    axis: int | None = ...,
+    *,
+    equal_nan: bool = ...,
+) -> tuple[GPUArray, ...]: ...
 def unique(
     ar: Any,
     return_index: bool = False,
@@ -166,6 +186,14 @@ def union1d(ar1: Any, ar2: Any) -> GPUArray:
     return unique(_joined(ar1, ar2))
 
 
+@overload
+def intersect1d(
+    ar1: Any, ar2: Any, assume_unique: bool = ..., return_indices: Literal[False] = ...
+) -> GPUArray: ...
+@overload
+def intersect1d(
+    ar1: Any, ar2: Any, assume_unique: bool = ..., *, return_indices: Literal[True]
+) -> tuple[GPUArray, GPUArray, GPUArray]: ...
 def intersect1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False
 ) -> Any:

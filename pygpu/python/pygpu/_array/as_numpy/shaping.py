@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, overload
 
 import numpy as np
 
 from ... import _core
 from ..._arguments import extents
 from ..._core import GPUArray
+from ..._documentation import named
 from .. import shapes
 from ..advanced_indexing import nonzero
 from ..axes import normalize_axis_tuple
@@ -246,31 +247,33 @@ def apply_over_axes(func: Any, a: Any, axes: Any) -> GPUArray:
     return a
 
 
-def _at_least(ndim: int, arrays: tuple[Any, ...]) -> Any:
-    made = []
-    for a in map(on_device, arrays):
-        shape = a.shape
-        if a.ndim < ndim:
-            ahead = 1 if ndim > 1 and a.ndim < 2 else 0
-            shape = (1,) * ahead + shape if a.ndim else (1,) * ndim
-            shape += (1,) * (ndim - len(shape))
-        made.append(a.reshape(shape))
-    return made[0] if len(made) == 1 else tuple(made)
+class _AtLeast(Protocol):
+    @overload
+    def __call__(self, ary: Any, /) -> GPUArray: ...
+    @overload
+    def __call__(self, *arys: Any) -> tuple[GPUArray, ...]: ...
 
 
-def atleast_1d(*arys: Any) -> Any:
-    """Returns arrays with at least one axis, as :func:`numpy.atleast_1d`."""
-    return _at_least(1, arys)
+def _at_least(ndim: int, axes: str) -> _AtLeast:
+    def reshaped(*arys: Any) -> Any:
+        made = []
+        for a in map(on_device, arys):
+            shape = a.shape
+            if a.ndim < ndim:
+                ahead = 1 if ndim > 1 and a.ndim < 2 else 0
+                shape = (1,) * ahead + shape if a.ndim else (1,) * ndim
+                shape += (1,) * (ndim - len(shape))
+            made.append(a.reshape(shape))
+        return made[0] if len(made) == 1 else tuple(made)
+
+    name = f"atleast_{ndim}d"
+    text = f"Returns arrays with at least {axes}, as :func:`numpy.{name}`."
+    return named(reshaped, name, text)
 
 
-def atleast_2d(*arys: Any) -> Any:
-    """Returns arrays with at least two axes, as :func:`numpy.atleast_2d`."""
-    return _at_least(2, arys)
-
-
-def atleast_3d(*arys: Any) -> Any:
-    """Returns arrays with at least three axes, as :func:`numpy.atleast_3d`."""
-    return _at_least(3, arys)
+atleast_1d = _at_least(1, "one axis")
+atleast_2d = _at_least(2, "two axes")
+atleast_3d = _at_least(3, "three axes")
 
 
 def column_stack(tup: Any) -> GPUArray:

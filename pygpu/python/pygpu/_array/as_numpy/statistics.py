@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast, overload
 
 import numpy as np
 
 from ... import _core
 from ..._core import GPUArray
+from ..._documentation import named
 from .. import reductions
 from ..axes import argmax, argmin, cumprod, cumsum, sort
 from ..moments import degrees_of, var
@@ -21,6 +22,19 @@ from .operands import axes_of, inexact, is_nan, last_axis, on_device, on_host, u
 from .selection import along
 
 
+@overload
+def average(
+    a: Any,
+    axis: Any = ...,
+    weights: Any = ...,
+    returned: Literal[False] = ...,
+    *,
+    keepdims: bool = ...,
+) -> GPUArray: ...
+@overload
+def average(
+    a: Any, axis: Any = ..., weights: Any = ..., *, returned: Literal[True], keepdims: bool = ...
+) -> tuple[GPUArray, GPUArray]: ...
 def average(
     a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
 ) -> Any:
@@ -160,9 +174,7 @@ def _of_percents(function: _F, doc: str) -> _F:
         q = q / 100 if isinstance(q, int | float) else np.asarray(percents / 100)
         return function(a, q, *args, **kwargs)
 
-    of_percents.__name__ = of_percents.__qualname__ = function.__name__.replace("quan", "percen")
-    of_percents.__doc__ = doc
-    return cast("_F", of_percents)
+    return cast("_F", named(of_percents, function.__name__.replace("quan", "percen"), doc))
 
 
 def quantile(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ... import _core
 from ..._driver.device import Context as _DriverContext
 from ..._errors import BackendUnavailable, Error
@@ -101,7 +99,7 @@ class Driver:
         """Returns the major and minor number of the interface's version."""
         return get_version()
 
-    def pop_active_context(self) -> Any:
+    def pop_active_context(self) -> Context | None:
         """Ends the thread's last selection of a device; returns its context, or None."""
         active = _DriverContext.get_current()
         if active is None:
