@@ -96,6 +96,39 @@ def test_a_call_agrees_with_numpy(text):
     agree(evaluated(text, on_device(names)), evaluated(text, names), text)
 
 
+MATRICES = {
+    "tall": np.random.default_rng(1).standard_normal((7, 4)),
+    "wide": np.random.default_rng(2).standard_normal((2, 3, 5)),
+    "complex": np.vander(np.exp(1j * np.arange(5)), 3),
+    "single": np.random.default_rng(3).standard_normal((5, 5)).astype("f4"),
+    "of rank one": np.ones((5, 4)),
+    "zero": np.zeros((4, 3)),
+    "with equal values": np.eye(6),
+    "ill-conditioned": 1 / (np.arange(6)[:, None] + np.arange(6) + 1.0),
+    "one column": np.arange(4.0)[:, None],
+}
+
+
+@each_row("name", MATRICES)
+def test_singular_vectors_are_orthonormal_and_make_the_matrix(name):
+    a = MATRICES[name]
+    tolerance = 100 * np.finfo(a.dtype).eps
+    for full in (True, False):
+        found = np.linalg.svd(gpuarray.to_gpu(a), full)
+        theirs = np.linalg.svd(a, full)
+        u, sizes, vh = (it.get() for it in found)
+        for mine, expected in zip((u, sizes, vh), theirs):
+            assert (mine.shape, mine.dtype) == (expected.shape, expected.dtype)
+        np.testing.assert_allclose(sizes, theirs[1], atol=tolerance * theirs[1].max())
+        for columns in (u, np.swapaxes(vh, -1, -2).conj()):
+            product = np.swapaxes(columns, -1, -2).conj() @ columns
+            spread = np.broadcast_to(np.eye(columns.shape[-1]), product.shape)
+            np.testing.assert_allclose(product, spread, atol=tolerance)
+        k = sizes.shape[-1]
+        made = (u[..., :k] * sizes[..., None, :]) @ vh[..., :k, :]
+        np.testing.assert_allclose(made, a, atol=tolerance * max(theirs[1].max(), 1))
+
+
 @each_row("text", IN_PLACE)
 def test_a_call_changes_what_numpy_changes(text):
     names = values()

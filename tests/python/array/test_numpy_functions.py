@@ -36,8 +36,8 @@ NOT_OF_ARRAYS = {
     "show_runtime",
     "test",
 }
-# These return uninitialised elements.
-UNDEFINED = {"empty", "empty_like"}
+# These return uninitialised elements, or vectors that are unique up to a factor.
+UNDEFINED = {"empty", "empty_like", "svd"}
 # These accept calls that numpy refuses: a single bound, or an array in place of a dtype.
 LENIENT = {"clip", "full_like"}
 # The number of leading arguments for which arrays are tried.
@@ -92,7 +92,7 @@ def _on_device(value):
 
 def _on_host(value):
     if isinstance(value, tuple | list):
-        return type(value)(map(_on_host, value))
+        return (list if isinstance(value, list) else tuple)(map(_on_host, value))
     return value.get() if isinstance(value, gpuarray.GPUArray) else value
 
 
@@ -449,7 +449,7 @@ def test_methods_of_ufuncs_that_are_refused(ufunc, method):
 def test_a_refusal_says_what_to_call():
     a_gpu = gpuarray.zeros((2, 3))
     for function, words in (
-        (np.linalg.svd, r"a.get\(\)"),
+        (np.linalg.eigh, r"a.get\(\)"),
         (np.asarray, r"a.get\(\)"),
         (np.array_repr, r"repr\(a\)"),
         (np.fft.fft, r"a.get\(\)"),

@@ -7,6 +7,7 @@ function calls it for a GPUArray. A new one is a function in a module here and i
 HOMES = {
     "._array.as_numpy.conversion": """
         array asarray ascontiguousarray asfortranarray load may_share_memory save shares_memory""",
+    "._array.as_numpy.decompositions": "qr svd",
     "._array.as_numpy.linear": """
         cross einsum inner kron matrix_norm matrix_power matrix_transpose matvec multi_dot norm
         outer tensordot vdot vecdot vecmat vector_norm""",

@@ -76,10 +76,10 @@ def vecmat(x1: Any, x2: Any, /) -> GPUArray:
 
 def matrix_transpose(x: Any, /) -> GPUArray:
     """Returns the view with the last two axes exchanged, as :func:`numpy.matrix_transpose`."""
-    return swapaxes(_matrices("x", x), -1, -2)
+    return swapaxes(matrices("x", x), -1, -2)
 
 
-def _matrices(name: str, value: Any) -> GPUArray:
+def matrices(name: str, value: Any) -> GPUArray:
     a = on_device(value)
     if a.ndim < 2:
         raise ValueError(f"{name} has shape {a.shape}; a matrix has two axes or more")
@@ -88,7 +88,7 @@ def _matrices(name: str, value: Any) -> GPUArray:
 
 def matrix_power(a: Any, n: int) -> GPUArray:
     """Returns powers of matrices, not negative ones, as :func:`numpy.linalg.matrix_power`."""
-    a, n = _matrices("a", a), operator.index(n)
+    a, n = matrices("a", a), operator.index(n)
     if a.shape[-1] != a.shape[-2]:
         raise np.linalg.LinAlgError(f"a has shape {a.shape}; square matrices are needed")
     if n < 0:
@@ -353,7 +353,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> GPUArray:
     """Returns norms of matrices, those of :func:`norm`, as :func:`numpy.linalg.matrix_norm`."""
-    return norm(_matrices("x", x), ord, (-2, -1), keepdims)
+    return norm(matrices("x", x), ord, (-2, -1), keepdims)
 
 
 def _vector_norm(size: GPUArray, ord: Any, axes: tuple[int, ...], keepdims: bool) -> GPUArray:
