@@ -1,5 +1,5 @@
 """Arrays and columns in Dask: importing this module registers their serialisers, and what
-``dask.array`` needs for reductions of chunks on the device.
+``dask.array`` needs for chunks on the device.
 
 ``distributed`` then sends a :class:`~pygpu.gpuarray.GPUArray`, a
 :class:`~pygpu.arrow.DeviceColumn` and a :class:`~pygpu.arrow.DeviceRecordBatch` between workers as
@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from ._array.as_numpy.order import bincount, lexsort, unique
 from ._array.reductions import shape_of
 from ._core import GPUArray
 from ._errors import MemoryError
@@ -40,12 +41,15 @@ from ._exchange.descriptor import dtype_of, loads_json, members, name_of, whole
 from ._exchange.protocols import from_cuda_array_interface
 from .arrow import Context, CudaBuffer, DeviceColumn, DeviceRecordBatch
 from .arrow._column import column_of, parts_of
-from .gpuarray import broadcast_to
+from .gpuarray import arange, asarray, broadcast_to, empty
 from .ipc import OpenedColumn
 
 try:
+    import dask.array
     import dask.config
-    from dask.array.dispatch import numel_lookup
+    from dask.array import routines
+    from dask.array.dispatch import empty_lookup, numel_lookup, percentile_lookup
+    from dask.array.percentile import _percentile
     from dask.sizeof import sizeof
     from dask.tokenize import normalize_token
     from distributed.protocol import dask_deserialize, dask_serialize
@@ -154,6 +158,44 @@ def _counts(
     """Returns how many elements a reduction of an array joins in each of its results."""
     shape = shape_of(array, {"axis": axis, "keepdims": keepdims})
     return _core.full(shape, dtype, array.size // max(math.prod(shape), 1))
+
+
+# -- functions of dask.array that need numpy's arrays ----------------------------------------------
+
+_unique_of_numpy, _argwhere_of_numpy = routines._unique_internal, routines.argwhere
+
+
+def _unique(ar: Any, indices: Any, counts: Any, return_inverse: bool = False) -> Any:
+    """Returns a record for each distinct element of a chunk, of ``dask.array.unique``."""
+    if not isinstance(ar, GPUArray):
+        return _unique_of_numpy(ar, indices, counts, return_inverse)
+    values, group = unique(ar, return_inverse=True)
+    places = arange(values.size, dtype=np.intp)
+    columns: dict[str, Any] = {"values": values}
+    if indices is not None:
+        # The least index of each value is the first one in this order.
+        ordered = asarray(indices)[lexsort((asarray(indices), group))]
+        sizes = bincount(group, minlength=values.size)
+        columns["indices"] = ordered[sizes.cumsum() - sizes] if values.size else places
+    if return_inverse:
+        columns["inverse"] = places
+    if counts is not None:
+        columns["counts"] = bincount(group, asarray(counts), values.size).astype(np.intp)
+    records = empty(values.shape, np.dtype([(name, it.dtype) for name, it in columns.items()]))
+    for name, it in columns.items():
+        records[name] = it
+    return records
+
+
+def _argwhere(a: Any) -> Any:
+    """Is ``dask.array.argwhere``, which also selects places on the device."""
+    a = dask.array.asarray(a)
+    if not isinstance(a._meta, GPUArray):
+        return _argwhere_of_numpy(a)
+    places = dask.array.indices(a.shape, np.intp, a.chunks)
+    places = dask.array.stack([it.ravel() for it in places], axis=1)
+    places = places.map_blocks(asarray, meta=GPUArray((0, 0), np.intp))
+    return dask.array.compress(a.astype(bool).ravel(), places, axis=0)
 
 
 # -- columns -------------------------------------------------------------------------------------
@@ -327,6 +369,11 @@ def _register() -> None:
     for kind in _BY_HOST:
         normalize_token.register(kind, _token)
     numel_lookup.register(GPUArray, _counts)
+    empty_lookup.register(GPUArray, empty)
+    percentile_lookup.register(GPUArray, _percentile)
+    # No dispatch of dask's is for these.
+    routines._unique_internal = _unique
+    routines.argwhere = dask.array.argwhere = _argwhere
     preloaded = dask.config.get("distributed.worker.preload")
     if __name__ not in preloaded:
         dask.config.set({"distributed.worker.preload": [*preloaded, __name__]})

@@ -167,6 +167,19 @@ da.coarsen(np.sum, x, {0: 3, 1: 2})
 x.map_overlap(lambda block: block + 1, depth=1, boundary="reflect")
 x.view("i8")
 da.std(x, axis=0, ddof=1)
+da.percentile(x[:, 0], [10, 50, 90])
+da.percentile(x[:, 0], 50)
+da.unique((x * 9).astype(int))
+da.unique((x * 9).astype(int), return_index=True)[1]
+da.unique((x * 9).astype(int), return_inverse=True)[1]
+da.unique((x * 9).astype(int), return_counts=True)[1]
+da.union1d((x * 9).astype(int), (x * 5).astype(int))
+da.nonzero(x > 0.5)[1]
+da.flatnonzero(x > 0.5)
+da.argwhere(x[0] > 0.5)
+da.where(x > 2)[0]
+da.linalg.qr(x.T.rechunk((4, 6)))[1]
+da.linalg.svd(x.rechunk((6, 4)))[1]
 """.strip().splitlines()
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from ..._core import GPUArray
 from ..advanced_indexing import may_overlap
 from ..creation import to_gpu
+from ..shapes import stack
 
 __all__ = ["array", "asarray", "ascontiguousarray", "asfortranarray", "load", "may_share_memory"]
 __all__ += ["save", "shares_memory"]
@@ -23,9 +24,15 @@ def array(
 
     >>> gpuarray.array([1, 2]).get()
     array([1, 2])
+    >>> gpuarray.array([gpuarray.zeros(2), gpuarray.ones(2)]).shape
+    (2, 2)
     """
     if copy is False and not (isinstance(object, GPUArray) and dtype in (None, object.dtype)):
         raise ValueError("copy is False, and a copy is needed; None makes one where it is")
+    if isinstance(object, list | tuple) and any(isinstance(it, GPUArray) for it in object):
+        parts = [array(it, dtype) for it in object]
+        found = np.result_type(*(it.dtype for it in parts))
+        object = stack([it.astype(found) for it in parts])
     if not isinstance(object, GPUArray):
         return to_gpu(np.array(object, dtype, order=order, ndmin=ndmin))
     made = object if dtype is None or object.dtype == dtype else object.astype(dtype)
