@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import _core
+from .._core import GPUArray
 from .._errors import Error
 
 if TYPE_CHECKING:
-    from .._core import GPUArray
     from .._driver.device import Device
 
 # Elements that are shown along each of the last two axes, and along the others.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from .._core import GPUArray
 from ..characterize import has_double_support
 from ..compyte.array import get_common_dtype
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 def _get_common_dtype(obj1: Any, obj2: Any) -> np.dtype[Any]:

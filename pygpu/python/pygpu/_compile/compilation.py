@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _arguments, _core, compiler, driver
@@ -13,7 +14,6 @@ from . import nvcc as _nvcc
 from . import waiting as _waiting
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _arguments, _core, compiler, driver
@@ -12,8 +13,6 @@ from .._driver.device import Context
 from .._errors import Unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from .._driver.surfaces import SurfaceReference
     from .._driver.textures import TextureReference
 

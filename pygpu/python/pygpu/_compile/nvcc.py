@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
@@ -11,7 +12,6 @@ from .._errors import CompileError, Unsupported
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Sequence
 
 __all__ = ["get_nvcc_version", "preprocess_source"]
 

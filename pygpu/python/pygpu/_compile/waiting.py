@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from .. import _core
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # Seconds after which a user wonders what the program does.
 _PATIENCE = 0.5

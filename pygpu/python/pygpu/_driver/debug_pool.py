@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 from weakref import WeakKeyDictionary
 
 from .._core import DeviceMemoryPool, PooledDeviceAllocation, mem_get_info
 
 if TYPE_CHECKING:
-    from typing import TextIO
-
     from typing_extensions import Self
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from .._core import GPUArray
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 def adopt(

@@ -11,12 +11,12 @@ import importlib
 import importlib.util
 import os
 import sys
+from collections.abc import Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from importlib.metadata import Distribution
 
 _ALIAS = "pycuda"

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from .. import _core, driver, gpuarray
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 # Calls of which the fastest counts, and the width of the longest bar.
 _CALLS, _WIDTH = 5, 40

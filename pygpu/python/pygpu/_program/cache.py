@@ -8,11 +8,9 @@ import re
 import shutil
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from typing import Any
 
 # The start of an entry. After its checksum come the compiler's messages, then the code.
 _MARK = b"pygpucc\n"

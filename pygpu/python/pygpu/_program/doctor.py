@@ -15,13 +15,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 BACKENDS = ("cuda", "hip", "host")
 # Seconds that a backend has for all of its steps: compilers of loaded machines are slow.

@@ -7,10 +7,8 @@ import json
 import os
 import platform
 import sys
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
+from typing import Any
 
 BAD_CHOICE = 2
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from .. import _core
 from . import run
 from .leaks import memory_report
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 USAGE = """\
 usage: pygpu profile [OPTIONS] SCRIPT [ARGS...]      or -m MODULE, -c CODE, -, as `pygpu run`

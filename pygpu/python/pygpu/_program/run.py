@@ -11,15 +11,12 @@ import importlib.util
 import os
 import runpy
 import sys
+from collections.abc import Callable, Sequence
 from importlib.machinery import SourceFileLoader
 from types import ModuleType, TracebackType
-from typing import TYPE_CHECKING
 from zipfile import is_zipfile
 
 from pygpu._program.alias import install_as_pycuda
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 USAGE = """\
 usage: pygpu run [--check-first] SCRIPT [ARGS...]

@@ -5,10 +5,8 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 
 class Setting(NamedTuple):

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pygpu import driver, gpuarray
+from pygpu.gpuarray import GPUArray
 
 from .inner import AsyncInnerProduct
 from .operator import IdentityOperator
 
 if TYPE_CHECKING:
-    from pygpu.gpuarray import GPUArray
-
     from .packeted import PacketedSpMV
 
 __all__ = ["AsyncInnerProduct", "CGStateContainer", "ConvergenceError", "solve_pkt_with_cg"]

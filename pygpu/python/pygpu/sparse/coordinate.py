@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from pygpu import gpuarray
+from pygpu import driver, gpuarray
 from pygpu.compiler import SourceModule
+from pygpu.gpuarray import GPUArray
 from pygpu.tools import context_dependent_memoize, dtype_to_ctype
-
-if TYPE_CHECKING:
-    from pygpu import driver
-    from pygpu.gpuarray import GPUArray
 
 __all__ = ["CoordinateSpMV"]
 

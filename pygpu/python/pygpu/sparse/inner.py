@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from pygpu import driver, gpuarray
-
-if TYPE_CHECKING:
-    import numpy as np
 
 __all__ = ["STREAM_POOL", "AsyncInnerProduct", "get_stream"]
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from pygpu.gpuarray import GPUArray
+from pygpu._core import GPUArray
 
 __all__ = ["DiagonalPreconditioner", "IdentityOperator", "OperatorBase"]
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pygpu._core import GPUArray
 
 from .coordinate import CoordinateSpMV
-
-if TYPE_CHECKING:
-    from pygpu.gpuarray import GPUArray
 
 __all__ = ["PacketedSpMV"]
 
