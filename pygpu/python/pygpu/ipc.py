@@ -38,7 +38,7 @@ from ._core import GPUArray
 from ._driver.device import on_device
 from ._errors import InvalidArgument
 from ._exchange import descriptor as _descriptor
-from ._exchange.descriptor import HANDLE_OCTETS, Column, Descriptor, in_any_form
+from ._exchange.descriptor import HANDLE_OCTETS, Closing, Column, Descriptor, in_any_form
 
 __all__ = ["Column", "Descriptor", "OpenedArray", "OpenedColumn", "empty", "export"]
 __all__ += ["export_column", "loads", "open", "open_column", "release", "share"]
@@ -151,7 +151,7 @@ def release(descriptor: Descriptor) -> None:
 # -- import ------------------------------------------------------------------------------------
 
 
-class OpenedArray(GPUArray):
+class OpenedArray(Closing, GPUArray):
     """An array of :func:`open` in another process's memory; arguments are as in :class:`GPUArray`.
 
     :meth:`close`, the end of ``with``, or the end of the last reference to the array and its views
@@ -177,12 +177,6 @@ class OpenedArray(GPUArray):
         except BaseException:
             self._opened = allocation
             raise
-
-    def __enter__(self) -> OpenedArray:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def open(
@@ -277,7 +271,7 @@ def _copy_to(array: GPUArray, device: int) -> OpenedArray:
 # -- columns -----------------------------------------------------------------------------------
 
 
-class OpenedColumn:
+class OpenedColumn(Closing):
     """A column of :func:`open_column`: elements ``data``, and their validity ``mask``, or None.
 
     >>> with export_column(empty(3, "f4")) as column, open_column(column) as opened:
@@ -308,12 +302,6 @@ class OpenedColumn:
         finally:
             if self.mask is not None:
                 self.mask.close()
-
-    def __enter__(self) -> OpenedColumn:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def export_column(data: GPUArray, mask: GPUArray | None = None, copy: bool | None = None) -> Column:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from . import driver
@@ -252,13 +253,8 @@ def mark_cuda_test(inner_f: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(inner_f)
     def test(*args: Any, **kwargs: Any) -> Any:
-        driver.init()
-        context = make_default_context()
-        try:
+        with contextmanager(init_cuda_context_fixture)():
             return inner_f(*args, **kwargs)
-        finally:
-            context.pop()
-            clear_context_caches()
 
     try:
         import pytest

@@ -16,6 +16,7 @@ import numpy as np
 from .. import _core
 from .._arguments import gpu_array, gpu_arrays, whole, wrong_type
 from .._core import GPUArray
+from ..compyte.array import span
 from .axes import along_axis
 from .creation import to_gpu
 
@@ -221,18 +222,12 @@ def get_elements(a: GPUArray, index: Any) -> GPUArray:
     return taken if found.axes == tuple(range(taken.ndim)) else taken.transpose(found.axes)
 
 
-def _memory(a: GPUArray) -> tuple[int, int]:
-    reach = [(extent - 1) * stride for extent, stride in zip(a.shape, a.strides)]
-    low, high = sum(min(it, 0) for it in reach), sum(max(it, 0) for it in reach)
-    return a._address + low, a._address + high + a.itemsize
-
-
 def may_overlap(a: GPUArray, b: GPUArray) -> bool:
     """Returns True if the memory between the ends of two arrays overlaps."""
     if a.size == 0 or b.size == 0:
         return False
-    (low, high), (start, end) = _memory(a), _memory(b)
-    return low < end and start < high
+    (low, high), (start, end) = (span(it.shape, it.strides, it.itemsize) for it in (a, b))
+    return a._address + low < b._address + end and b._address + start < a._address + high
 
 
 def _apart(a: GPUArray, from_: GPUArray) -> GPUArray:

@@ -21,6 +21,7 @@ from .._core import GPUArray
 from .as_numpy import DIFFERENT
 from .reductions import REDUCTIONS, UNSET, mask_of, reduce_some
 
+_ufuncs = _core.universal_functions
 _OWN = frozenset(gpuarray.__all__)  # type: ignore[attr-defined]
 # Functions of dtypes. numpy before 2 reads the element of an array without axes, so they get the
 # dtype itself.
@@ -127,20 +128,6 @@ def _stand_in(value: Any) -> Any:
     return value
 
 
-def _sum(
-    a: GPUArray,
-    axis: Any = None,
-    dtype: Any = None,
-    out: GPUArray | None = None,
-    keepdims: bool = False,
-    initial: Any = UNSET,
-    where: Any = UNSET,
-) -> GPUArray:
-    """Returns numpy's sum: `gpuarray.sum` is PyCUDA's, which keeps the dtype."""
-    given = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
-    return reduce_some("sum", a, initial, where, **given)
-
-
 def array_function(
     array: GPUArray, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
@@ -167,29 +154,12 @@ def array_function(
     if func is np.where and len(args) == 1:
         counterpart = gpuarray.nonzero
     if func is np.sum:
-        counterpart = _sum
+        # PyCUDA's function keeps the dtype.
+        counterpart = GPUArray.sum
     return _call(name, func, counterpart, args, kwargs)
 
 
 # -- universal functions ------------------------------------------------------------------
-
-
-def _composed(name: str) -> Callable[..., Any] | None:
-    """Returns a function for one of numpy's universal functions that consists of several."""
-    if name == "divmod":
-        table = _core.universal_functions
-        return lambda x, y: (table["floor_divide"](x, y), table["remainder"](x, y))
-    if name == "modf":
-        return lambda x: cumath.modf(_inexact(x))
-    if name == "fabs":
-        return _fabs
-    if name == "frexp":
-        return _frexp
-    if name == "float_power":
-        return lambda x, y: _double(x) ** _double(y)
-    if name == "spacing":
-        return _spacing
-    return None
 
 
 def _inexact(x: GPUArray) -> GPUArray:
@@ -217,8 +187,18 @@ def _double(x: Any) -> Any:
 
 def _spacing(x: GPUArray) -> GPUArray:
     x = _inexact(x)
-    table = _core.universal_functions
-    return table["nextafter"](x, table["copysign"](np.inf, x)) - x
+    return _ufuncs["nextafter"](x, _ufuncs["copysign"](np.inf, x)) - x
+
+
+# numpy's universal functions that are made of several.
+_COMPOSED: dict[str, Callable[..., Any]] = {
+    "divmod": lambda x, y: (_ufuncs["floor_divide"](x, y), _ufuncs["remainder"](x, y)),
+    "fabs": _fabs,
+    "float_power": lambda x, y: _double(x) ** _double(y),
+    "frexp": _frexp,
+    "modf": lambda x: cumath.modf(_inexact(x)),
+    "spacing": _spacing,
+}
 
 
 def _masked(function: Any, operands: Any, out: Any, where: GPUArray) -> GPUArray:
@@ -236,9 +216,9 @@ def _apply(name: str, operands: Any, kwargs: dict[str, Any]) -> Any:
     outputs = kwargs.pop("out", None)
     where = kwargs.pop("where", True)
     own = _ALIASES.get(name, name)
-    function = _core.universal_functions.get(own)
+    function = _ufuncs.get(own)
     if function is None:
-        pair = _composed(name)
+        pair = _COMPOSED.get(name)
         if pair is None and own in _OWN:
             pair = getattr(gpuarray, own)
         if pair is None:
@@ -288,7 +268,7 @@ def _computed_in(ufunc: Any, inputs: Any, dtype: Any, casting: Any) -> tuple[Any
 
 
 def _combine(name: str, method: str, a: Any, kwargs: dict[str, Any]) -> Any:
-    function = _core.universal_functions.get(name)
+    function = _ufuncs.get(name)
     reduction = function and function.reduction
     if reduction is None:
         raise _refusal(f"numpy.{name}.{method}")

@@ -211,8 +211,6 @@ def prod(
 ) -> GPUArray:
     """Returns the product of the elements, as :func:`numpy.prod`."""
     given = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
-    if initial is where is UNSET:
-        return gpu_array("a", a).prod(**given, stream=stream, allocator=allocator)
     return reduce_some("prod", a, initial, where, **given, stream=stream, allocator=allocator)
 
 
@@ -233,9 +231,6 @@ def any(
     >>> gpuarray.any(gpuarray.arange(6).reshape(2, 3), axis=0).get()
     array([ True,  True,  True])
     """
-    if where is UNSET:
-        a = gpu_array("a", a)
-        return a.any(stream, allocator, axis=axis, out=out, keepdims=keepdims)
     given = {"axis": axis, "out": out, "keepdims": keepdims}
     return reduce_some("any", a, UNSET, where, (stream, allocator), **given)
 
@@ -251,9 +246,6 @@ def all(
     where: Any = UNSET,
 ) -> GPUArray:
     """Returns True if no element is zero, as :func:`numpy.all`; see also :func:`any`."""
-    if where is UNSET:
-        a = gpu_array("a", a)
-        return a.all(stream, allocator, axis=axis, out=out, keepdims=keepdims)
     given = {"axis": axis, "out": out, "keepdims": keepdims}
     return reduce_some("all", a, UNSET, where, (stream, allocator), **given)
 
@@ -276,9 +268,6 @@ def min(
     >>> gpuarray.min(gpuarray.arange(6).reshape(2, 3), axis=1).get()
     array([0, 3])
     """
-    if initial is where is UNSET:
-        a = gpu_array("a", a)
-        return a.min(stream, axis=axis, out=out, keepdims=keepdims, allocator=allocator)
     given = {"axis": axis, "out": out, "keepdims": keepdims, "allocator": allocator}
     return reduce_some("min", a, initial, where, (stream,), **given)
 
@@ -295,9 +284,6 @@ def max(
     allocator: Any = None,
 ) -> GPUArray:
     """Returns the largest element, as :func:`numpy.max`; arguments as :func:`min` has them."""
-    if initial is where is UNSET:
-        a = gpu_array("a", a)
-        return a.max(stream, axis=axis, out=out, keepdims=keepdims, allocator=allocator)
     given = {"axis": axis, "out": out, "keepdims": keepdims, "allocator": allocator}
     return reduce_some("max", a, initial, where, (stream,), **given)
 

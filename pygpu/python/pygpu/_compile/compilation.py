@@ -117,10 +117,7 @@ def compile(
         failure = CompileError(f"compilation of {_FILE} failed", command, stdout="", stderr=log)
         failure.status, failure.call, failure.detail = error.status, error.call, error.detail
         raise failure from None
-    if log:
-        from warnings import warn  # few programs have warnings
-
-        warn(f"The CUDA compiler succeeded, but said the following:\n{log}", stacklevel=3)
+    _nvcc.tell(log, stacklevel=4)
     if folder is not None:
         (folder / f"kernel.{target}").write_bytes(result)
         print(f"*** compiler output in {folder}")

@@ -117,6 +117,14 @@ def _run(command: Sequence[str], cwd: str | None = None) -> subprocess.Completed
     return subprocess.run(command, cwd=cwd, check=False, **how)
 
 
+def tell(log: str, stacklevel: int) -> None:
+    """Warns of what a compiler has said, if anything."""
+    if log:
+        from warnings import warn  # few programs have warnings
+
+        warn(f"The CUDA compiler succeeded, but said the following:\n{log}", stacklevel=stacklevel)
+
+
 def _name(option: str) -> str:
     return option.split("=", 1)[0]
 
@@ -167,9 +175,5 @@ def compile(
             for file in os.listdir(folder):
                 Path(kept, file).write_bytes(Path(folder, file).read_bytes())
             print(f"*** compiler output in {kept}")
-    if done.stdout or done.stderr:
-        from warnings import warn  # few programs have warnings
-
-        log = done.stdout + done.stderr
-        warn(f"The CUDA compiler succeeded, but said the following:\n{log}", stacklevel=4)
+    tell(done.stdout + done.stderr, stacklevel=5)
     return result

@@ -236,6 +236,11 @@ class Context:
     >>> driver.Context.trim_memory()
     >>> driver.Context.kept_memory() >= 0
     True
+    >>> try:
+    ...     size = driver.Context.get_limit(driver.limit.STACK_SIZE)  # bytes a thread
+    ...     driver.Context.set_limit(driver.limit.STACK_SIZE, 2048)
+    ... except driver.Unsupported:
+    ...     size = None
     >>> driver.Context.pop()
     """
 
@@ -321,25 +326,12 @@ class Context:
 
     @staticmethod
     def get_limit(limit: int) -> int:
-        """Returns a ``limit`` of kernels, of ``driver.limit``. Raises ``Unsupported`` for others.
-
-        >>> try:
-        ...     size = driver.Context.get_limit(driver.limit.STACK_SIZE)  # bytes a thread
-        ...     driver.Context.set_limit(driver.limit.STACK_SIZE, 2048)
-        ... except driver.Unsupported:
-        ...     size = None
-        """
+        """Returns the ``limit``, of ``driver.limit``. Raises ``Unsupported`` for unknown ones."""
         return _core.get_limit(_arguments.whole("limit", limit))
 
     @staticmethod
     def set_limit(limit: int, value: int) -> None:
-        """Sets the ``limit`` of :meth:`get_limit` to ``value``, which the driver may round.
-
-        >>> try:
-        ...     driver.Context.set_limit(driver.limit.STACK_SIZE, 2048)  # bytes a thread
-        ... except driver.Unsupported:
-        ...     pass
-        """
+        """Sets the ``limit`` of :meth:`get_limit` to ``value``, which the driver may round."""
         _core.set_limit(_arguments.whole("limit", limit), _arguments.whole("value", value))
 
     @staticmethod

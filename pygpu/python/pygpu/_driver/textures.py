@@ -124,6 +124,11 @@ class TextureReference:
     CLAMP LINEAR 0
     >>> other = driver.TextureReference()
     >>> other.set_array(image.get_array())
+    >>> other.set_address_mode(0, driver.address_mode.WRAP)
+    >>> other.set_flags(driver.TRSF_NORMALIZED_COORDINATES)
+    >>> print(other.get_address_mode(0), other.get_flags())
+    WRAP 2
+    >>> other.set_format(driver.array_format.FLOAT, 1)
     >>> row = gpuarray.arange(1024, dtype=np.float32)
     >>> other.set_address(row, row.nbytes, allow_offset=True) >= 0
     True
@@ -245,11 +250,6 @@ class TextureReference:
         """Sets the texel format of linear memory (``cuTexRefSetFormat``); an array has its own.
 
         ``format`` is an ``array_format``, and ``num_components`` the number of channels: 1, 2 or 4.
-
-        >>> reference = driver.TextureReference()
-        >>> reference.set_format(driver.array_format.FLOAT, 4)
-        >>> reference.get_format()[1]
-        4
         """
         format, channels = texel_format(format, num_components)
         self._set(format=format, channels=channels)
@@ -259,11 +259,6 @@ class TextureReference:
 
         AMD's devices have one mode for all axes: kernels of the module are refused while they
         differ.
-
-        >>> reference = driver.TextureReference()
-        >>> reference.set_address_mode(0, driver.address_mode.WRAP)
-        >>> print(reference.get_address_mode(0))
-        WRAP
         """
         dim = self._dimension(dim)
         if am not in list(address_mode):
@@ -279,25 +274,13 @@ class TextureReference:
         return dim
 
     def set_filter_mode(self, mode: int) -> None:
-        """Sets the ``filter_mode`` ``mode`` of reads between elements (``cuTexRefSetFilterMode``).
-
-        >>> reference = driver.TextureReference()
-        >>> reference.set_filter_mode(driver.filter_mode.LINEAR)
-        >>> print(reference.get_filter_mode())
-        LINEAR
-        """
+        """Sets the ``filter_mode`` ``mode`` of reads between texels (``cuTexRefSetFilterMode``)."""
         if mode not in list(filter_mode):
             raise LogicError(f"mode is {mode}; allowed are the values of filter_mode")
         self._set(filter=int(mode))
 
     def set_flags(self, flags: int) -> None:
-        """Sets ``flags``, a sum of ``TRSF_NORMALIZED_COORDINATES`` and ``TRSF_READ_AS_INTEGER``.
-
-        >>> reference = driver.TextureReference()
-        >>> reference.set_flags(driver.TRSF_NORMALIZED_COORDINATES)
-        >>> reference.get_flags()
-        2
-        """
+        """Sets ``flags``, a sum of ``TRSF_NORMALIZED_COORDINATES`` and ``TRSF_READ_AS_INTEGER``."""
         flags = whole("flags", flags)
         if flags & ~(TRSF_READ_AS_INTEGER | TRSF_NORMALIZED_COORDINATES):
             allowed = "TRSF_READ_AS_INTEGER (1) and TRSF_NORMALIZED_COORDINATES (2)"

@@ -8,13 +8,18 @@ import math
 import os
 import re
 from _thread import allocate_lock
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from .. import _core
 from .._arguments import instance, wrong_type
+from ..compyte.array import span
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 HANDLE_OCTETS = 64
 VENDORS = ("cuda", "hip", "host")
@@ -205,8 +210,37 @@ def own_export(handle: bytes) -> tuple[int, Any] | None:
 # -- arrays -----------------------------------------------------------------------------------
 
 
+class Closing:
+    """An object that the end of a ``with`` block closes."""
+
+    close: Callable[[], None]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Plain(Closing):
+    """A description that is sent as JSON."""
+
+    _what: ClassVar[str]
+    to_dict: ClassVar[Callable[..., dict[str, Any]]]
+    from_dict: ClassVar[Callable[..., Any]]
+
+    def to_json(self) -> str:
+        """Returns the parts as JSON."""
+        return json.dumps(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Returns the object with the parts in a ``text`` of :meth:`to_json`."""
+        return cls.from_dict(loads_json(cls._what, text))
+
+
 @dataclass(frozen=True, eq=True, repr=False)
-class Descriptor:
+class Descriptor(_Plain):
     """An array of another process, as plain data that is pickled or sent as JSON.
 
     :meth:`GPUArray.ipc_handle` makes one, :func:`pygpu.ipc.open` opens it. All parts are checked.
@@ -234,6 +268,7 @@ class Descriptor:
     handle : bytes. The 64 octets with which the driver opens the allocation.
     """
 
+    _what = "the descriptor"
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -271,9 +306,8 @@ class Descriptor:
             raise ValueError(f"shape is {self.shape}; its elements exceed the address space")
         if self.size == 0:
             return
-        steps = [(extent - 1) * step for extent, step in zip(self.shape, self.strides)]
-        low = self.offset + sum(step for step in steps if step < 0)
-        end = self.offset + sum(step for step in steps if step > 0) + self.dtype.itemsize
+        ends = span(self.shape, self.strides, self.dtype.itemsize)
+        low, end = (self.offset + it for it in ends)
         if low < 0 or end > self.nbytes:
             raise ValueError(
                 f"offset {self.offset}, shape {self.shape} and strides {self.strides} reach from "
@@ -297,12 +331,6 @@ class Descriptor:
         if self._export is not None:
             forget(self._export)
 
-    def __enter__(self) -> Descriptor:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def to_dict(self) -> dict[str, Any]:
         """Returns the parts as numbers, strings and lists."""
         return {
@@ -325,15 +353,6 @@ class Descriptor:
         if type(parts["version"]) is not int or parts["version"] != _VERSION:
             raise ValueError(f"version is {parts['version']!r:.80}; allowed is {_VERSION}")
         return cls(dtype_of("dtype", parts["dtype"]), *(parts[name] for name in names))
-
-    def to_json(self) -> str:
-        """Returns the parts as JSON."""
-        return json.dumps(self.to_dict())
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Descriptor:
-        """Returns the descriptor of a ``text`` of :meth:`to_json`."""
-        return cls.from_dict(loads_json("the descriptor", text))
 
     def to_node(self) -> dict[str, Any]:
         """Returns node-rapids' object: ``device``, ``handle``, ``byteOffset``, ``byteLength``."""
@@ -387,7 +406,7 @@ _MEMBERS = ("vendor", "device", "handle", "nbytes", "dtype", "length", "offset")
 
 
 @dataclass(frozen=True)
-class Column:
+class Column(_Plain):
     """A column of another process, as plain data: :func:`pygpu.ipc.export_column` makes one.
 
     >>> from pygpu import ipc
@@ -408,6 +427,7 @@ class Column:
         significant first, or bytes.
     """
 
+    _what = "the column"
     data: Descriptor
     mask: Descriptor | None = None
 
@@ -445,26 +465,11 @@ class Column:
         mask = None if parts["mask"] is None else _descriptor("mask", parts["mask"])
         return cls(_descriptor("data", parts["data"]), mask)
 
-    def to_json(self) -> str:
-        """Returns the parts as JSON."""
-        return json.dumps(self.to_dict())
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Column:
-        """Returns the column of a ``text`` of :meth:`to_json`."""
-        return cls.from_dict(loads_json("the column", text))
-
     def close(self) -> None:
         """Releases the memory that this process keeps for others."""
         for part in (self.data, self.mask):
             if part is not None:
                 part.close()
-
-    def __enter__(self) -> Column:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _part(descriptor: Descriptor) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from .. import _arguments, _core
 from .._core import Event, GPUArray, Stream
 from .._driver.device import Device
 from .._errors import InvalidArgument
-from ..compyte.array import c_contiguous_strides
+from ..compyte.array import c_contiguous_strides, span
 
 
 class _Kind(NamedTuple):
@@ -60,14 +60,6 @@ def _dtype_of(code: int, bits: int) -> np.dtype[Any] | None:
         return np.dtype("?" if letter == "b" and bits == 8 else f"{letter}{bits // 8}")
     except TypeError:
         return None
-
-
-def extent(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:
-    """Returns the first and the last byte of an array, from its first element."""
-    if 0 in shape:
-        return 0, 0
-    reach = [(side - 1) * stride for side, stride in zip(shape, strides)]
-    return sum(min(0, step) for step in reach), sum(max(0, step) for step in reach) + itemsize
 
 
 def host_memory(address: int, size: int) -> np.ndarray:
@@ -327,7 +319,7 @@ def _host_view(tensor: _Tensor) -> np.ndarray[Any, Any]:
         # numpy refuses negative extents.
         return np.empty(shape, dtype)
     strides = _steps(shape, strides, dtype.itemsize)
-    low, high = extent(shape, strides, dtype.itemsize)
+    low, high = span(shape, strides, dtype.itemsize)
     if address == 0 or not 0 < address + low < address + high < 1 << 63:
         raise _unreachable(address, shape, strides)
     # Reading a wrong address would end this process.

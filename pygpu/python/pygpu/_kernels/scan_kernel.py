@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import _core, gpuarray
 from .._arguments import gpu_array
+from .._array.advanced_indexing import may_overlap
 from .._errors import Unsupported
 from . import snippets
 from .c_types import dtype_to_ctype
@@ -69,17 +70,8 @@ _HOST_KERNELS = {"totals": "PPqQ", "states": "PQ", "parts": "PqPqQQP"}
 
 def _overlap(source: Any, target: Any) -> bool:
     """Returns True if different elements of two arrays may share memory."""
-    if source is target:
-        return False
-    begin, first = source._address, target._address
-    (step,), (stride,) = source.strides, target.strides
-    if begin == first and step == stride:
-        return False
-    steps, size = source.size - 1, source.dtype.itemsize
-    reach, extent = steps * step, steps * stride
-    end = begin + max(reach, 0) + size
-    last = first + max(extent, 0) + size
-    return bool(begin + min(reach, 0) < last and first + min(extent, 0) < end)
+    is_same = source._address == target._address and source.strides == target.strides
+    return not is_same and may_overlap(source, target)
 
 
 class _ScanKernel:

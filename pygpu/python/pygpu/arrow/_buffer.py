@@ -12,8 +12,7 @@ from .. import _arguments, _core
 from .._core import DeviceAllocation, GPUArray
 from .._driver.device import Device, on_device
 from .._errors import InvalidArgument, Unsupported
-from .._exchange.protocols import extent
-from ..compyte.array import c_contiguous_strides
+from ..compyte.array import c_contiguous_strides, span
 from ._host import (
     Buffer,
     HostBuffer,
@@ -221,7 +220,7 @@ class Context:
             strides = tuple(map(int, strides))
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise ValueError(f"__cuda_array_interface__ of obj is incomplete: {error!r}") from None
-        start, end = extent(shape, strides, itemsize)
+        start, end = span(shape, strides, itemsize)
         if not address or start == end:
             return self.new_buffer(0)
         base = obj if isinstance(obj, GPUArray) else (obj, address)

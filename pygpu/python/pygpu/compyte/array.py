@@ -39,7 +39,7 @@ class ArrayIsh(Protocol):
 def f_contiguous_strides(itemsize: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Returns Fortran strides of ``shape`` and ``itemsize``; an extent of 0 counts as 1."""
     return tuple(
-        itemsize * prod(max(1, extent) for extent in shape[:axis]) for axis in range(len(shape))
+        itemsize * prod(max(1, side) for side in shape[:axis]) for axis in range(len(shape))
     )
 
 
@@ -57,7 +57,7 @@ def equal_strides(
     if not len(strides1) == len(strides2) == len(shape):
         return False
     axes = zip(shape, strides1, strides2)
-    return all(extent == 1 or first == second for extent, first, second in axes)
+    return all(side == 1 or first == second for side, first, second in axes)
 
 
 def is_f_contiguous_strides(
@@ -104,6 +104,14 @@ def get_common_dtype(obj1: Any, obj2: Any, allow_double: bool) -> np.dtype[Any]:
     return result if allow_double else np.dtype(single.get(result, result))
 
 
+def span(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:
+    """Returns the first and the last byte of an array, from its first element."""
+    if 0 in shape:
+        return 0, 0
+    reach = [(side - 1) * stride for side, stride in zip(shape, strides)]
+    return sum(min(0, step) for step in reach), sum(max(0, step) for step in reach) + itemsize
+
+
 def bound(a: ArrayIsh) -> tuple[int, int]:
     """Returns the lowest and the highest address of an element of ``a``, which is not empty.
 
@@ -111,8 +119,7 @@ def bound(a: ArrayIsh) -> tuple[int, int]:
     >>> bound(SimpleNamespace(shape=(2, 3), strides=(-12, 4), bytes=4096))
     (4084, 4104)
     """
-    steps = [stride * (extent - 1) for stride, extent in zip(a.strides, a.shape)]
-    low, high = sum(min(step, 0) for step in steps), sum(max(step, 0) for step in steps)
+    low, high = span(a.shape, a.strides, 0)
     return a.bytes + low, a.bytes + high
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from .. import _arguments
 from .._core import GPUArray
 from .._exchange import protocols
-from .._exchange.protocols import extent
+from ..compyte.array import span
 from . import _devices, _stream
 from ._context import IpcHandle
 from ._memory import (
@@ -112,7 +112,7 @@ class DeviceNDArrayBase(GPUArray):
         self, shape: Any, strides: Any, dtype: Any, stream: Any = 0, gpu_data: Any = None
     ) -> None:
         shape, strides, dtype = prepare(shape, strides, dtype, "C")
-        low, high = extent(shape, strides, dtype.itemsize)
+        low, high = span(shape, strides, dtype.itemsize)
         if low == high:
             super().__init__(shape, dtype, strides=strides)
         elif isinstance(gpu_data, int):
@@ -157,14 +157,12 @@ class DeviceNDArrayBase(GPUArray):
         """The bytes from the array's first address to its last; 0 for an empty array."""
         return bytes_spanned(self)
 
-    @property
-    def _cuda_memsize_(self) -> int:
-        return self.alloc_size
+    _cuda_memsize_ = alloc_size
 
     @property
     def gpu_data(self) -> MemoryPointer:
         """The memory that the array spans."""
-        low, high = extent(self.shape, self.strides, self.itemsize)
+        low, high = span(self.shape, self.strides, self.itemsize)
         context = _devices.gpus[self._ordinal].get_primary_context()
         return MemoryPointer.of(context, bytes_at(self, low, high - low))
 

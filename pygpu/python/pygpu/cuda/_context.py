@@ -14,7 +14,7 @@ from .. import _arguments, _core
 from .._core import GPUArray, IPCMemoryHandle
 from .._driver.device import Context as _DriverContext
 from .._driver.device import on_device
-from .._exchange.protocols import extent
+from ..compyte.array import span
 from . import _stream
 from ._memory import (
     BYTE,
@@ -112,9 +112,7 @@ class HostMemory(np.ndarray):
             raise TypeError("the memory is not mapped; a device cannot use it")
         return DeviceAddress(self._device_address)
 
-    @property
-    def _cuda_memsize_(self) -> int:
-        return self.size
+    _cuda_memsize_ = np.ndarray.size
 
     def own(self) -> HostMemory:
         """Returns the memory itself, which lives as long as anything refers to it."""
@@ -311,29 +309,12 @@ class Context:
         with self._current():
             _core.set_peer_access(peer_context.device.id, True)
 
-    def create_stream(self) -> _stream.Stream:
-        """Returns a new stream."""
-        return _stream.stream()
-
-    def create_external_stream(self, ptr: int) -> _stream.Stream:
-        """Returns the stream of handle ``ptr``; see :func:`pygpu.cuda.external_stream`."""
-        return _stream.external_stream(ptr)
-
-    def get_default_stream(self) -> _stream.Stream:
-        """Returns the default stream."""
-        return _stream.default_stream()
-
-    def get_legacy_default_stream(self) -> _stream.Stream:
-        """Returns the default stream under the number 1."""
-        return _stream.legacy_default_stream()
-
-    def get_per_thread_default_stream(self) -> _stream.Stream:
-        """Returns the default stream of this thread under the number 2."""
-        return _stream.per_thread_default_stream()
-
-    def create_event(self, timing: bool = True) -> _stream.Event:
-        """Returns a new event, whose time is recorded only if ``timing`` is True."""
-        return _stream.event(timing)
+    create_stream = staticmethod(_stream.stream)
+    create_external_stream = staticmethod(_stream.external_stream)
+    get_default_stream = staticmethod(_stream.default_stream)
+    get_legacy_default_stream = staticmethod(_stream.legacy_default_stream)
+    get_per_thread_default_stream = staticmethod(_stream.per_thread_default_stream)
+    create_event = staticmethod(_stream.event)
 
     @contextlib.contextmanager
     def defer_cleanup(self) -> Iterator[None]:
@@ -461,7 +442,7 @@ class IpcHandle:
         Other arguments are as in :func:`pygpu.cuda.device_array`.
         """
         shape, strides, dtype = prepare(shape, strides, dtype, "C")
-        below, above = extent(shape, strides, dtype.itemsize)
+        below, above = span(shape, strides, dtype.itemsize)
         if above - below > self.size or dtype.hasobject:
             raise ValueError(
                 f"shape {shape}, strides {strides} and dtype {dtype} span {above - below}; "

@@ -12,7 +12,7 @@ from .. import _core
 from .._arguments import wrong_type
 from .._core import GPUArray
 from .._exchange import protocols
-from .._exchange.protocols import extent
+from ..compyte.array import span
 from . import _devices, _stream
 from ._array import DeviceNDArray, DeviceNDArrayBase, DeviceRecord
 from ._context import IpcHandle
@@ -348,7 +348,7 @@ def _made(
 ) -> _Array:
     shape, strides, dtype = prepare(*layout)
     memory = allocate(memory_size_from_info(shape, strides, dtype.itemsize))
-    low, _ = extent(shape, strides, dtype.itemsize)
+    low, _ = span(shape, strides, dtype.itemsize)
     result = kind(shape, dtype, memory.view(np.ndarray), -low, strides)
     if isinstance(result, DeviceVisibleNDArray):
         result.device_setup(memory, stream)

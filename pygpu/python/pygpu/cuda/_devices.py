@@ -20,6 +20,8 @@ from .. import _arguments, _core
 from .._driver.device import Context as _DriverContext
 from .._driver.device import Device as _Device
 from .._errors import BackendUnavailable
+from ..driver import start_profiler as profile_start
+from ..driver import stop_profiler as profile_stop
 from ._context import Context
 
 __all__ = ["close", "current_context", "defer_cleanup", "detect", "get_current_device", "gpus"]
@@ -258,19 +260,6 @@ def defer_cleanup() -> Iterator[None]:
     """
     with current_context().defer_cleanup():
         yield
-
-
-def profile_start() -> None:
-    """Starts recording in the profiler that is attached to the process.
-
-    Raises ``pygpu.driver.Unsupported`` if the backend does not support profilers.
-    """
-    _core.set_profiling(True)
-
-
-def profile_stop() -> None:
-    """Stops the recording that :func:`profile_start` began."""
-    _core.set_profiling(False)
 
 
 @contextlib.contextmanager

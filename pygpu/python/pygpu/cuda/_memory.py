@@ -28,7 +28,7 @@ import numpy as np
 from .. import _arguments, _core
 from .._arguments import whole, wrong_type
 from .._core import GPUArray
-from .._exchange.protocols import extent
+from ..compyte.array import span
 
 BYTE = np.dtype(np.uint8)
 
@@ -205,7 +205,7 @@ def memory_size_from_info(shape: tuple[int, ...], strides: tuple[int, ...], item
     """
     if len(shape) != len(strides):
         raise ValueError(f"strides has length {len(strides)} and shape {len(shape)}")
-    low, high = extent(shape, strides, itemsize)
+    low, high = span(shape, strides, itemsize)
     return high - low
 
 
@@ -270,7 +270,7 @@ def host_pointer(obj: Any, readonly: bool = False) -> int:
 def host_memory_extents(obj: Any) -> tuple[int, int]:
     """Returns the lowest address of ``obj``, an array or a buffer, and the one after its last."""
     array = _host_array(obj)
-    low, high = extent(array.shape, array.strides, array.itemsize)
+    low, high = span(array.shape, array.strides, array.itemsize)
     return array.ctypes.data + low, array.ctypes.data + high
 
 
@@ -297,7 +297,7 @@ def _device_bytes(name: str, obj: Any, size: int) -> GPUArray:
     if not 0 <= size <= available:
         raise ValueError(f"size is {size}; the nbytes of {name} is {available}")
     if isinstance(obj, GPUArray):
-        low, _ = extent(obj.shape, obj.strides, obj.itemsize)
+        low, _ = span(obj.shape, obj.strides, obj.itemsize)
         return bytes_at(obj, low, size)
     elements = getattr(obj, "elements", None)
     if elements is None:
@@ -338,7 +338,7 @@ def device_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
 
 def copy_elements(target: GPUArray, source: GPUArray, stream: Any = 0) -> None:
     """Copies between arrays with the same strides and without gaps, in a stream's order."""
-    _, size = extent(target.shape, target.strides, target.itemsize)
+    _, size = span(target.shape, target.strides, target.itemsize)
     if size:
         _core.copy_on_device(target, source, size, stream_or_none(stream), False)
 
