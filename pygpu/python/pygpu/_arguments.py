@@ -128,13 +128,9 @@ def gpu_array(name: str, value: Any) -> Any:
 
 def gpu_arrays(name: str, values: Any) -> list[GPUArray]:
     """Returns the entries of a sequence of GPUArrays."""
-    if isinstance(values, GPUArray) or not _iterable(values):
+    if isinstance(values, GPUArray | str | bytes) or not hasattr(values, "__iter__"):
         raise wrong_type(name, values, "a sequence of GPUArrays is needed")
     return [gpu_array(f"{name}[{position}]", value) for position, value in enumerate(values)]
-
-
-def _iterable(value: Any) -> bool:
-    return hasattr(value, "__iter__") and not isinstance(value, str | bytes)
 
 
 def plain_dtype(dtype: Any) -> np.dtype:

@@ -222,7 +222,9 @@ def _apply(name: str, operands: Any, kwargs: dict[str, Any]) -> Any:
         if pair is None and own in _OWN:
             pair = getattr(gpuarray, own)
         if pair is None:
-            raise _refusal(_called(name))
+            # It may be another package's.
+            known = hasattr(np, name)
+            raise _refusal(f"numpy.{name}" if known else f"the universal function {name}")
         takes_out = "out" in (_parameters(pair) or ())
         if where is not True or (outputs is not None and not takes_out):
             refused = "where" if takes_out else "out and where"
@@ -248,11 +250,6 @@ def _cast(name: str, casting: Any, operands: Any, outputs: Any) -> Any:
         )
     out[...] = result
     return out
-
-
-def _called(name: str) -> str:
-    """Returns the name of a universal function, which may be another package's."""
-    return f"numpy.{name}" if hasattr(np, name) else f"the universal function {name}"
 
 
 def _computed_in(ufunc: Any, inputs: Any, dtype: Any, casting: Any) -> tuple[Any, ...]:

@@ -276,7 +276,9 @@ def _problems(backend: str, tried: dict[str, Any], environment: Mapping[str, str
         devices = _devices_on_bus(backend)
         has_crashed = "open" not in tried["steps"]
         # A machine without such a GPU needs no such driver.
-        if not (is_asked or devices or has_crashed or _is_named(backend, environment)):
+        variable = {"cuda": "PYGPU_CUDA_LIBRARY", "hip": "PYGPU_HIP_LIBRARY"}.get(backend, "")
+        is_named = environment.get(variable, "").strip()
+        if not (is_asked or devices or has_crashed or is_named):
             return []
         why = f"PYGPU_BACKEND is {backend}, but it" if is_asked else f"the backend {backend}"
         return [f"{why} cannot be used: {failures['open']}{_advice_on_driver(backend, devices)}"]
@@ -284,11 +286,6 @@ def _problems(backend: str, tried: dict[str, Any], environment: Mapping[str, str
     for step, error in failures.items():
         by_error.setdefault(error, []).append(step)
     return [f"{backend}: {', '.join(steps)} failed: {error}" for error, steps in by_error.items()]
-
-
-def _is_named(backend: str, environment: Mapping[str, str]) -> bool:
-    variables = {"cuda": "PYGPU_CUDA_LIBRARY", "hip": "PYGPU_HIP_LIBRARY"}
-    return bool(environment.get(variables.get(backend, ""), "").strip())
 
 
 def _devices_on_bus(backend: str) -> list[str]:

@@ -160,10 +160,6 @@ def _forget_inherited() -> None:
     _inherited.update([piece.start for piece in _pieces()])
 
 
-def _print_report() -> None:
-    sys.stderr.write(report())
-
-
 def watch() -> None:
     """Begins to remember where memory is allocated, if the environment asks for it."""
     value = os.environ["PYGPU_LEAKS"].lower()
@@ -177,5 +173,5 @@ def watch() -> None:
         # numpy's import is not traced, which would take it seconds.
         importlib.import_module("numpy")
         tracemalloc.start(_FRAMES)
-    atexit.register(_print_report)
+    atexit.register(lambda: sys.stderr.write(report()))
     os.register_at_fork(after_in_child=_forget_inherited)

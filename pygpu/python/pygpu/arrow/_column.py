@@ -308,7 +308,9 @@ def _column(column: DeviceColumn, buffers: list[CudaBuffer]) -> dict[str, Any]:
     first = 0 if column.format == "+r" else offset - offset % 8
     count = offset - first + column._length
     sizes: list[int | None] = []
-    for part, buffer in zip(_kinds(layout, len(column._buffers)), column._buffers):
+    # Buffers beyond the layout are data.
+    more = [Part("data")] * (len(column._buffers) - len(layout.parts))
+    for part, buffer in zip([*layout.parts, *more], column._buffers):
         sizes.append(None if buffer is None else len(buffers))
         if buffer is not None:
             start, size = _bytes_of(part, first, count, buffer.size)
@@ -325,11 +327,6 @@ def _column(column: DeviceColumn, buffers: list[CudaBuffer]) -> dict[str, Any]:
         "children": [_column(child, buffers) for child in children],
         "dictionary": None if dictionary is None else _column(dictionary, buffers),
     }
-
-
-def _kinds(layout: Layout, count: int) -> list[Part]:
-    """Returns the kinds of a column's buffers; those beyond its layout are data."""
-    return [*layout.parts, *[Part("data")] * (count - len(layout.parts))]
 
 
 def _bytes_of(part: Part, first: int, count: int, size: int) -> tuple[int, int]:
