@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from typing_extensions import assert_type
 
 from pygpu import arrow, gpuarray
 
@@ -20,6 +21,8 @@ def buffers(context: arrow.Context) -> bytes:
     buffer.copy_to_host(buf=target)
     assert not part.equals(buffer)
     assert len(buffer) == buffer.size
+    assert_type(buffer[0], int)
+    assert_type(buffer[1:], arrow.CudaBuffer)
     handle = buffer.export_for_ipc()
     return bytes(target) + handle.to_pybytes()[:0]
 
@@ -41,6 +44,8 @@ def columns() -> list[int]:
     column = arrow.DeviceColumn.from_gpuarray(array, name="x")
     batch = arrow.DeviceRecordBatch.from_columns({"x": column, "y": array})
     same: arrow.DeviceColumn = arrow.from_device_array(array, copy=True)
+    assert_type(batch["x"], arrow.DeviceColumn)
+    assert_type(batch[1:], arrow.DeviceRecordBatch)
     values = batch.slice(1).column("y").to_gpuarray().get()
     return [same.length, batch.num_rows, batch.num_columns, *values.tolist()]
 

@@ -54,6 +54,7 @@ def memory() -> int:
     info = context.get_memory_info()
     pointer = context.memalloc(16)
     driver.device_memset(pointer, 7, 16)
+    assert_type(cuda.gpus[0:1], list[driver.Device])
     with cuda.gpus[0], cuda.defer_cleanup():
         part = pointer.view(4, 8)
     return info.free + part.size + driver.device_memory_size(part)

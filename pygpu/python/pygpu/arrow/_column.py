@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 from .. import _arguments, _core
 from .._core import GPUArray
@@ -16,7 +16,7 @@ from ._export import (
     to_pyarrow,
     to_pyarrow_batch,
 )
-from ._host import printed, slice_of
+from ._host import SLICE, printed, slice_of
 from ._types import NULLABLE, Field, Layout, Part, dtype_of, format_of, integer_at, layout_of
 
 _DEPTH_LIMIT = 64
@@ -491,7 +491,11 @@ class DeviceRecordBatch:
             raise IndexError(f"i is {number}; the number of columns is {len(columns)}")
         return columns[number]
 
-    def __getitem__(self, key: int | str | slice) -> Any:
+    @overload
+    def __getitem__(self, key: int | str) -> DeviceColumn: ...
+    @overload
+    def __getitem__(self, key: SLICE) -> DeviceRecordBatch: ...
+    def __getitem__(self, key: int | str | SLICE) -> Any:
         if isinstance(key, slice):
             return self.slice(*slice_of(self.num_rows, key))
         return self.column(key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import struct
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from .._driver.device import on_device
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+# Classes here have methods of this name.
+SLICE = slice
 
 
 def require_pyarrow(why: str) -> Any:
@@ -123,6 +127,10 @@ class Buffer(_core.BufferExporter):
         length = rest if length is None else _arguments.not_negative("length", length)
         return self._part(offset, min(length, rest))
 
+    @overload
+    def __getitem__(self, key: int) -> int: ...
+    @overload
+    def __getitem__(self, key: SLICE) -> Self: ...
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
             return self._part(*slice_of(self.size, key))

@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from .. import _arguments, _core
 from .._driver.device import Context as _DriverContext
@@ -141,6 +141,10 @@ class _Devices:
                 self._devices = [Device(number) for number in range(_core.device_count())]
             return self._devices
 
+    @overload
+    def __getitem__(self, devnum: int) -> Device: ...
+    @overload
+    def __getitem__(self, devnum: slice) -> list[Device]: ...
     def __getitem__(self, devnum: Any) -> Any:
         devices = self.lst
         if isinstance(devnum, slice):
