@@ -95,7 +95,9 @@ class Driver:
         """Returns the devices."""
         return list(gpus)
 
-    get_version = staticmethod(get_version)
+    def get_version(self) -> tuple[int, int]:
+        """Returns the major and minor number of the interface's version."""
+        return get_version()
 
     def pop_active_context(self) -> Context | None:
         """Ends the thread's last selection of a device; returns its context, or None."""
