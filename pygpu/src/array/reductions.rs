@@ -41,16 +41,25 @@ type Object<'py> = PyResult<Bound<'py, PyAny>>;
 type OptionalAny<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 type Axes = SmallVec<[isize; 4]>;
 
-/// Parses the axes of a reduction of an array with `ndim` axes: an axis, a tuple of axes, or None for all. As in numpy,
-/// an array without axes may also be reduced along axis 0 or -1, if that is the only one named.
-fn parse_axes(axis: OptionalAny<'_, '_>, ndim: usize) -> PyResult<Option<Axes>> {
+/// Parses the axes of a reduction: an axis, a tuple of axes, or None for all.
+pub(super) fn parse_axes(axis: OptionalAny<'_, '_>, _ndim: usize) -> PyResult<Option<Axes>> {
     let Some(axis) = axis.filter(|axis| !axis.is_none()) else { return Ok(None) };
-    if let Ok(axes) = axis.cast::<PyTuple>() {
-        return axes.iter().map(|axis| argument::axis(&axis)).collect::<PyResult<_>>().map(Some);
+    match axis.cast::<PyTuple>() {
+        Ok(axes) => {
+            axes.iter().map(|axis| argument::axis(&axis)).collect::<PyResult<_>>().map(Some)
+        }
+        Err(_) => Ok(Some(SmallVec::from_slice(&[argument::axis(axis)?]))),
     }
-    Ok(Some(match argument::axis(axis)? {
-        0 | -1 if ndim == 0 => Axes::new(),
-        axis => SmallVec::from_slice(&[axis]),
+}
+
+/// Like [`parse_axes`], but as in numpy's reductions, an array without axes may also be reduced along axis 0 or -1, if
+/// that is the only one named.
+fn parse_reduced_axes(axis: OptionalAny<'_, '_>, ndim: usize) -> PyResult<Option<Axes>> {
+    let axes = parse_axes(axis, ndim)?;
+    let is_tuple = axis.is_some_and(|axis| axis.is_instance_of::<PyTuple>());
+    Ok(axes.map(|axes| match axes[..] {
+        [0 | -1] if ndim == 0 && !is_tuple => Axes::new(),
+        _ => axes,
     }))
 }
 
@@ -215,7 +224,7 @@ impl<'py> Arguments<'py> {
     /// Combines elements. If the dtype is omitted, numpy's is used.
     pub(super) fn reduce(&self, a: &Bound<'py, GPUArray>, reduction: Reduction) -> Object<'py> {
         let dtype = self.dtype()?;
-        let fused = self.fused(a, |expression, axes, keeps_axes| {
+        let fused = self.fused(a, parse_reduced_axes, |expression, axes, keeps_axes| {
             let compute = dtype.unwrap_or_else(|| reduction.numpy_compute(expression.dtype()));
             expression.reduce(reduction, compute, axes, keeps_axes)
         })?;
@@ -223,7 +232,7 @@ impl<'py> Arguments<'py> {
             return Ok(result);
         }
         let array = on_stream(a.get().array()?, self.stream.as_ref())?;
-        let axes = parse_axes(self.axis.as_ref(), array.ndim())?;
+        let axes = parse_reduced_axes(self.axis.as_ref(), array.ndim())?;
         let keeps_axes = self.keeps_axes()?;
         let compute = dtype.unwrap_or_else(|| reduction.numpy_compute(array.dtype()));
         let axes = axes.as_deref();
@@ -245,6 +254,7 @@ impl<'py> Arguments<'py> {
     pub(super) fn fused(
         &self,
         a: &Bound<'py, GPUArray>,
+        parse: impl Fn(OptionalAny<'_, 'py>, usize) -> PyResult<Option<Axes>>,
         function: impl Fn(&Expression, Option<&[isize]>, bool) -> gpuarray::Result<Array> + Send + Sync,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let options = [&self.out, &self.stream, &self.allocator].map(Option::as_ref);
@@ -253,7 +263,7 @@ impl<'py> Arguments<'py> {
         }
         let Some(pending) = a.get().pending() else { return Ok(None) };
         let ndim = pending.expression.layout().ndim();
-        let axes = parse_axes(self.axis.as_ref(), ndim)?;
+        let axes = parse(self.axis.as_ref(), ndim)?;
         let keeps_axes = self.keeps_axes()?;
         fused::combine(a, |expression| function(expression, axes.as_deref(), keeps_axes))
     }

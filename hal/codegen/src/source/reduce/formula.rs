@@ -241,7 +241,7 @@ impl FormulaKey {
         let mut function = self.formula.definition(name);
         if self.formula.is_long() {
             // Otherwise, it would be repeated for each element that a thread reads at a time.
-            function = function.replacen("DEVICE", "static __device__ __noinline__", 1);
+            function = function.replacen("DEVICE ", "static __device__ __noinline__ ", 1);
         }
         format!(
             "{function}struct {name}_packs {{
