@@ -5,12 +5,14 @@
 
 use backend_host::{HostBackend, HostConfig};
 use gpuarray::array::functions;
+use gpuarray::function::{BinaryFunction, Reduction};
 use gpuarray::memory::{DeviceMemory, PinnedMemory, RegisteredMemory, last_failed_free};
 use gpuarray::{
-    Backend, DeviceArray, ErrorKind, EventOptions, MemoryInfo, Result, Status, StreamOptions,
+    Array, Backend, DType, DeviceArray, ErrorKind, EventOptions, Expression, ExpressionArgument,
+    FusedBlock, MemoryInfo, Number, Result, Status, StreamOptions,
 };
 use hal::interruption;
-use hal::layers::{Call, Fault, FaultInjector, decorate};
+use hal::layers::{Call, Fault, FaultInjector, Interceptor, decorate};
 use hal::memory::TextureArray;
 use hal::texture::{ArrayShape, ChannelFormat, TexelFormat};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -259,4 +261,49 @@ fn real_exhaustion_fails_at_any_point_and_leaves_nothing_behind() {
         assert_eq!(device.memory_info().unwrap().free, memory);
     }
     assert!(succeeded > 0);
+}
+
+/// Writes an array on another thread, before the next allocation.
+#[derive(Debug, Default)]
+struct Writer(Mutex<Option<DeviceArray<i64>>>);
+
+impl Interceptor for Writer {
+    fn before(&self, call: Call) -> Result<()> {
+        let target = if call == Call::Allocate { self.0.lock().unwrap().take() } else { None };
+        let Some(mut target) = target else { return Ok(()) };
+        std::thread::spawn(move || target.fill(9)).join().unwrap()
+    }
+}
+
+/// The write happens when memory for the result is allocated: the functions have been read, but nothing is queued.
+#[test]
+fn values_are_those_before_another_threads_write() {
+    let config = HostConfig { memory: 16 << 20, cache: 0, threads: 1 };
+    let writer = Arc::new(Writer::default());
+    let backend = decorate(HostBackend::with_config(config), writer.clone());
+    let device = backend.device(0).unwrap();
+    let combine: [fn(&Expression) -> Result<Array>; 3] = [
+        |it| it.reduce(Reduction::Sum, DType::Int64, None, true),
+        |it| it.mean(Some(DType::Float64), None, true)?.astype(DType::Int64),
+        |it| it.evaluate(),
+    ];
+    let number = |value| ExpressionArgument::from(Number::Integer(value));
+    for (combine, is_outside) in combine.into_iter().flat_map(|it| [(it, false), (it, true)]) {
+        let x = DeviceArray::from_slice(&device, &[3i64]).unwrap();
+        let block = FusedBlock::new();
+        let array = x.untyped().clone();
+        let argument = || ExpressionArgument::from(&array);
+        let square = Expression::binary(BinaryFunction::Multiply, argument(), argument()).unwrap();
+        let more = Expression::binary(BinaryFunction::Add, (&square).into(), number(3)).unwrap();
+        for expression in [&square, &more] {
+            expression.keep(true);
+            assert!(block.add(expression));
+        }
+        // Like the expression of a thread without the block.
+        let same = Expression::binary(BinaryFunction::Add, (&more).into(), number(0)).unwrap();
+        *writer.0.lock().unwrap() = Some(x);
+        let result = combine(if is_outside { &same } else { &more }).unwrap();
+        assert!(writer.0.lock().unwrap().is_none());
+        assert_eq!(DeviceArray::<i64>::from_untyped(result).unwrap().to_vec().unwrap(), [12]);
+    }
 }

@@ -85,7 +85,10 @@ impl Expression {
             // An input that partly overlaps the target would be read after it has been overwritten.
             let conflicts = |array: &Array| array.overlaps(target) && !array.is_same_view(target);
             if !build.arrays().any(conflicts) {
-                return build.store(&[last], std::slice::from_ref(target), false);
+                return match build.store(&[last], std::slice::from_ref(target), false)? {
+                    true => Ok(()),
+                    false => self.assign_to(target),
+                };
             }
         }
         target.assign(&self.evaluate()?)
@@ -153,6 +156,9 @@ pub(super) fn evaluate(nodes: &[Arc<Node>]) -> Result<()> {
         arrays.push(array.map_err(|error| node.name_line(error))?);
     }
     build.store(&steps, &arrays, true).map_err(|error| last.name_line(error))?;
+    if !build.is_current() {
+        return evaluate(nodes);
+    }
     build.note_use();
     for (node, array) in stored.into_iter().zip(arrays) {
         // Dropped without the lock, because it may be the last reference to other arrays.
@@ -176,6 +182,12 @@ impl Build {
             Input::Array(array) => Some(array),
             Input::Scalar(_) => None,
         })
+    }
+
+    /// Returns true if no step's value has been stored by another thread. Otherwise, the memory that the step reads may
+    /// have been written since. Once the steps are queued, they read it before later writes.
+    pub(super) fn is_current(&self) -> bool {
+        self.known.iter().all(|(node, _)| node.done().is_none())
     }
 
     /// Notes that the values of all steps have been computed.
@@ -271,27 +283,31 @@ impl Build {
     }
 
     /// Queues the steps, and stores the values of some of them. `are_new` is true if nothing else refers to the arrays.
-    fn store(&self, outputs: &[u8], arrays: &[Array], are_new: bool) -> Result<()> {
+    /// Returns false if other arrays have to be stored again, because the steps were not current.
+    fn store(&self, outputs: &[u8], arrays: &[Array], are_new: bool) -> Result<bool> {
         if arrays[0].size() == 0 {
-            return Ok(());
+            return Ok(true);
         }
         if let ([step], [array]) = (&self.steps[..], arrays) {
             let arguments: SmallVec<[Argument<'_>; 4]> =
                 step.arguments.iter().map(|&term| self.argument(term, &[])).collect();
-            return array.apply_first_of(step.function, step.compute, &arguments, are_new);
+            array.apply_first_of(step.function, step.compute, &arguments, are_new)?;
+            // The write of an input has stored the step's value first.
+            let is_read = || self.arrays().any(|input| input.is_same_view(array));
+            return Ok(are_new || is_read() || self.is_current());
         }
         match self.queue(outputs, arrays, are_new) {
             // Without a compiler, or with too many axes for a kernel.
             Err(error) if is_refused(error.kind()) => {
                 nonblocking::before_waiting()?;
-                self.one_by_one(outputs, arrays, are_new)
+                self.one_by_one(outputs, arrays, are_new).map(|()| true)
             }
             queued => queued,
         }
     }
 
-    /// Queues the steps as one operation.
-    fn queue(&self, outputs: &[u8], arrays: &[Array], are_new: bool) -> Result<()> {
+    /// Queues the steps as one operation. Returns false, and queues nothing, if they are not current for other arrays.
+    fn queue(&self, outputs: &[u8], arrays: &[Array], are_new: bool) -> Result<bool> {
         let formula = self.formula(outputs)?;
         let all = || arrays.iter().chain(self.arrays());
         let is_flat =
@@ -341,11 +357,14 @@ impl Build {
             for array in arrays {
                 guard.keep_new(stream, array.memory())?;
             }
+        } else if !self.is_current() {
+            return Ok(false);
         }
         // SAFETY: layouts are inside their memory, shapes agree after broadcasting, the outputs do not repeat elements,
         // and overlap an input only as the same view; the guard has ordered this work after all conflicting work.
         let execute = || unsafe { stream.execute(operation) };
-        recording::queued(stream.as_ref(), || Work::operation(operation), execute)
+        recording::queued(stream.as_ref(), || Work::operation(operation), execute)?;
+        Ok(true)
     }
 
     /// Queues an operation for each step, with memory for intermediate values.

@@ -107,7 +107,7 @@ impl Expression {
             queued => {
                 queued?;
                 build.note_use();
-                Ok(Some(output))
+                Ok(Some(output).filter(|_| build.is_current()))
             }
         }
     }
