@@ -5,13 +5,14 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
+from device import TEST_ALL
 from processes import LIMIT, fetched, run_python
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 # The fake runtime provides the devices and their names; the compiler is the real one.
-COMPILERS = [
+TARGETS = [
     ("5", "gfx90a"),
     ("5", "gfx1030"),
     ("6", "gfx942"),
@@ -19,6 +20,8 @@ COMPILERS = [
     ("7", "gfx950"),
     ("7", "gfx1201"),
 ]
+# One target for each generation; wavefronts have 64, 64 and 32 threads.
+COMPILERS = TARGETS if TEST_ALL else [("5", "gfx90a"), ("6", "gfx942"), ("7", "gfx1201")]
 
 
 def folder_of(generation: str) -> Path:

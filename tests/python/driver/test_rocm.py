@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from processes import with_libraries
-from rocm_compilers import COMPILERS, compiled, folder_of, run_with_compiler
+from rocm_compilers import COMPILERS, TARGETS, compiled, folder_of, run_with_compiler
 
 from pygpu import choose_backend
 
@@ -133,7 +133,7 @@ extern "C" __global__ void k(int *o, float *f, double *d, unsigned long *u) {
 @pytest.mark.skipif(
     choose_backend() != "hip", reason="devices of HIP are needed to ask its compiler"
 )
-@pytest.mark.parametrize(("generation", "target"), COMPILERS[::2])
+@pytest.mark.parametrize(("generation", "target"), COMPILERS)
 def test_own_templates_of_extremes_compile(tmp_path, generation, target):
     assert compiled(generation, target, tmp_path, OWN_EXTREMES, no_extern_c=True)
 
@@ -142,7 +142,7 @@ def test_own_templates_of_extremes_compile(tmp_path, generation, target):
     choose_backend() != "hip", reason="devices of HIP are needed to ask its compiler"
 )
 @pytest.mark.parametrize(
-    ("generation", "target"), [it for it in COMPILERS if it[1] not in WITHOUT_IMAGES]
+    ("generation", "target"), [it for it in TARGETS if it[1] not in WITHOUT_IMAGES]
 )
 def test_texture_references_compile(tmp_path, generation, target):
     file = str(tmp_path / "code")
@@ -330,7 +330,7 @@ def test_operators_of_complex_numbers(tmp_path, generation, target):
     choose_backend() != "hip", reason="devices of HIP are needed to ask its compiler"
 )
 @pytest.mark.parametrize(
-    ("generation", "target"), [it for it in COMPILERS if it[1] not in WITHOUT_IMAGES]
+    ("generation", "target"), [it for it in TARGETS if it[1] not in WITHOUT_IMAGES]
 )
 def test_plain_vector_types_are_read_from_textures(tmp_path, generation, target):
     said = run_with_compiler(generation, target, tmp_path, COMPILE_WARPS, OF_TEXTURES)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from device import BACKEND
 from processes import ROOT
-from rocm_compilers import compiled, symbols
+from rocm_compilers import COMPILERS, compiled, symbols
 
 from pygpu import driver
 from pygpu.compiler import SourceModule
@@ -190,9 +190,7 @@ __global__ void use(int *x, unsigned n, unsigned long many, float f) {
 
 
 @pytest.mark.skipif(BACKEND != "hip", reason="devices of HIP are needed to ask its compiler")
-@pytest.mark.parametrize(
-    ("generation", "target"), [("5", "gfx90a"), ("6", "gfx942"), ("7", "gfx1201")]
-)
+@pytest.mark.parametrize(("generation", "target"), COMPILERS)
 def test_results_have_the_types_of_cuda_on_amd(tmp_path, generation, target):
     code = compiled(generation, target, tmp_path, PROGRAM, no_extern_c=True)
     found = [it for it in differences(symbols(code)["table"]) if not is_of_hip(*it)]
