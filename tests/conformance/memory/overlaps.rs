@@ -126,8 +126,12 @@ fn check(
     Ok(())
 }
 
+/// Returns bytes that repeat after a prime number, of which the distance of no copy is a multiple.
 fn pattern(bytes: usize) -> Vec<u8> {
-    (0..bytes as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
+    let period = (0..65_521_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8);
+    let mut all = period.collect::<Vec<_>>().repeat(bytes.div_ceil(65_521));
+    all.truncate(bytes);
+    all
 }
 
 /// Returns every stream with every method that it supports.
