@@ -134,64 +134,73 @@ impl<'a> Work<'a> {
         let (name, dtype, bytes) = match operation.description() {
             Description::Elementwise(it) => {
                 let inputs = it.inputs.iter().map(|input| of_input(input, &it.shape));
-                let bytes = inputs.sum::<u64>() + of(&it.output, &it.shape);
+                let bytes = sum(inputs.chain([of(&it.output, &it.shape)]));
                 (it.function.name(), it.output.dtype, bytes)
             }
             Description::Fused(it) => {
                 let inputs = it.inputs.iter().map(|input| of_input(input, &it.shape));
                 let outputs = it.outputs.iter().map(|output| of(output, &it.shape));
-                ("fused", it.outputs[0].dtype, inputs.chain(outputs).sum::<u64>())
+                ("fused", it.outputs[0].dtype, sum(inputs.chain(outputs)))
             }
             Description::Reduce(it) => {
                 let input = match &it.input {
-                    Mapped::Product(left, right) => of(left, &it.shape) + of(right, &it.shape),
+                    Mapped::Product(left, right) => {
+                        sum([of(left, &it.shape), of(right, &it.shape)])
+                    }
                     Mapped::Indexed(indexed) => of(&indexed.indices, &it.shape),
                     Mapped::Formula(values) => {
-                        values.arrays().map(|array| of(array, &values.shape)).sum()
+                        sum(values.arrays().map(|array| of(array, &values.shape)))
                     }
                     Mapped::Identity(input)
                     | Mapped::SquaredDeviation(input)
                     | Mapped::Position(input) => of(input, &it.shape),
                 };
-                (it.reduction.name(), it.compute, input + of(&it.output, &it.shape))
+                (it.reduction.name(), it.compute, sum([input, of(&it.output, &it.shape)]))
             }
             Description::Scan(it) => {
-                let bytes = of(&it.input, &it.shape) + of(&it.output, &it.shape);
+                let bytes = sum([of(&it.input, &it.shape), of(&it.output, &it.shape)]);
                 ("scan", it.compute, bytes)
             }
             Description::Gather(it) => {
                 let output = of(&it.output, &it.shape);
-                let bytes = 2 * output + of(&it.source.indices, &it.shape);
+                let bytes = sum([output, output, of(&it.source.indices, &it.shape)]);
                 ("take", it.output.dtype, bytes)
             }
             Description::Scatter(it) => {
                 let input = of_input(&it.input, &it.shape);
-                let bytes = 2 * input + of(&it.target.indices, &it.shape);
+                let bytes = sum([input, input, of(&it.target.indices, &it.shape)]);
                 ("put", it.target.base.dtype, bytes)
             }
             Description::Sequence(it) => ("arange", it.output.dtype, of(&it.output, &[it.length])),
             Description::Random(it) => ("random", it.output.dtype, of(&it.output, &[it.length])),
             Description::Nonzero(it) => {
-                let bytes = of(&it.mask, &[it.length]) + of(&it.output, &[it.most]);
+                let bytes = sum([of(&it.mask, &[it.length]), of(&it.output, &[it.most])]);
                 ("nonzero", it.output.dtype, bytes)
             }
             Description::Sort(it) => {
                 let shape = [it.rows, it.length];
-                ("sort", it.input.dtype, of(&it.input, &shape) + of(&it.output, &shape))
+                ("sort", it.input.dtype, sum([of(&it.input, &shape), of(&it.output, &shape)]))
             }
             Description::MatrixProduct(it) => {
                 let of = |operand: &Operand, rows: usize, columns: usize| {
                     let shape: Vec<_> = it.batch.iter().copied().chain([rows, columns]).collect();
                     of(operand, &shape)
                 };
-                let bytes = of(&it.left, it.rows, it.terms)
-                    + of(&it.right, it.terms, it.columns)
-                    + of(&it.output, it.rows, it.columns);
+                let bytes = sum([
+                    of(&it.left, it.rows, it.terms),
+                    of(&it.right, it.terms, it.columns),
+                    of(&it.output, it.rows, it.columns),
+                ]);
                 ("matmul", it.compute, bytes)
             }
         };
         Work { dtype: Some(dtype), bytes, ..Work::new(Kind::Operation, name) }
     }
+}
+
+/// Returns the sum of these bytes, or the largest number if it does not fit.
+fn sum(bytes: impl IntoIterator<Item = u64>) -> u64 {
+    bytes.into_iter().fold(0, u64::saturating_add)
 }
 
 /// Returns the bytes of an operand's elements; a repeated element counts once.

@@ -94,9 +94,9 @@ impl IterationSpace {
         !(0..rank).any(backwards) && (1..rank).all(|axis| ordered(axis - 1))
     }
 
-    /// Returns the number of elements.
+    /// Returns the number of elements. It only saturates if an axis that this space does not have is empty.
     pub(super) fn count(&self) -> u64 {
-        self.shape.iter().product::<usize>() as u64
+        self.shape.iter().fold(1, |count, &extent| count.saturating_mul(extent as u64))
     }
 
     /// Returns the start address for an operand's strides.
@@ -206,7 +206,10 @@ const fn factor(divisor: u64, wide: bool) -> u64 {
     match divisor {
         0 => 0,
         _ if divisor.is_power_of_two() => 1 << bits,
-        _ if wide => ((1_u128 << (bits + shift(divisor))).div_ceil(divisor as u128)) as u64,
+        // A longer axis without wide indices is one of an empty space.
+        _ if wide || divisor >= 1 << 32 => {
+            ((1_u128 << (bits + shift(divisor))).div_ceil(divisor as u128)) as u64
+        }
         _ => (1_u64 << (bits + shift(divisor))).div_ceil(divisor),
     }
 }

@@ -5,6 +5,7 @@ use crate::operations::{all, c_order, elementwise, operand};
 use gpuarray_codegen::source::{KernelSpec, Plan, unit};
 use hal::function::{BinaryFunction, Function, Reduction, UnaryFunction};
 use hal::operation::{Elementwise, Epilogue, Input, Mapped, Operand, Operation, Reduce, Shape};
+use hal::recording::Work;
 use hal::{DType, ErrorKind, Scalar};
 use std::collections::{HashMap, HashSet};
 
@@ -77,6 +78,30 @@ fn sixty_four_axes_fit_and_more_are_refused() {
     };
     let error = Plan::new(&Operation::new(wide).unwrap()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
+}
+
+/// Descriptions that no array has: an axis is empty, and others are huge.
+#[test]
+fn huge_extents_do_not_overflow() {
+    let reduce = |shape: &[usize], input: &[isize], output: &[isize]| {
+        let operation = Operation::new(Reduce {
+            reduction: Reduction::Sum,
+            compute: DType::Int32,
+            shape: Shape::from_slice(shape),
+            input: Mapped::Identity(operand(0x1000, DType::Int32, input)),
+            output: operand(0x2000, DType::Int32, output),
+            epilogue: Epilogue::Identity,
+        });
+        operation.unwrap()
+    };
+    let kept = reduce(&[0, usize::MAX, 16], &[1, 8, 1], &[0, 4, 1]);
+    let reduced = reduce(&[33, 0, 1 << 40], &[4, 4, 0], &[0; 3]);
+    for operation in [&kept, &reduced] {
+        assert!(Plan::new(operation).unwrap().spec().source().contains("sum"));
+    }
+    // The bytes of the input and of the output do not fit together.
+    let bytes = Work::operation(&reduce(&[usize::MAX], &[1], &[1]));
+    assert!(format!("{bytes:?}").contains(&u64::MAX.to_string()));
 }
 
 #[test]
