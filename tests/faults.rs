@@ -282,10 +282,19 @@ fn values_are_those_before_another_threads_write() {
     let writer = Arc::new(Writer::default());
     let backend = decorate(HostBackend::with_config(config), writer.clone());
     let device = backend.device(0).unwrap();
-    let combine: [fn(&Expression) -> Result<Array>; 3] = [
-        |it| it.reduce(Reduction::Sum, DType::Int64, None, true),
-        |it| it.mean(Some(DType::Float64), None, true)?.astype(DType::Int64),
-        |it| it.evaluate(),
+    let combine: [fn(&Expression, Array) -> Result<Array>; 4] = [
+        |it, _| it.reduce(Reduction::Sum, DType::Int64, None, true),
+        |it, _| it.mean(Some(DType::Float64), None, true)?.astype(DType::Int64),
+        |it, _| it.evaluate(),
+        |it, target| {
+            // Memory is allocated for this function of the target, before the target is written.
+            let block = FusedBlock::new();
+            let reader = Expression::cast((&target).into(), DType::Int32)?;
+            reader.keep(true);
+            assert!(block.add(&reader));
+            it.evaluate_into(&target)?;
+            Ok(target)
+        },
     ];
     let number = |value| ExpressionArgument::from(Number::Integer(value));
     for (combine, is_outside) in combine.into_iter().flat_map(|it| [(it, false), (it, true)]) {
@@ -301,8 +310,9 @@ fn values_are_those_before_another_threads_write() {
         }
         // Like the expression of a thread without the block.
         let same = Expression::binary(BinaryFunction::Add, (&more).into(), number(0)).unwrap();
+        let target = DeviceArray::<i64>::zeros(&device, &[1]).unwrap().into_untyped();
         *writer.0.lock().unwrap() = Some(x);
-        let result = combine(if is_outside { &same } else { &more }).unwrap();
+        let result = combine(if is_outside { &same } else { &more }, target).unwrap();
         assert!(writer.0.lock().unwrap().is_none());
         assert_eq!(DeviceArray::<i64>::from_untyped(result).unwrap().to_vec().unwrap(), [12]);
     }
