@@ -9,6 +9,7 @@ use crate::reduce::{
     shape_without,
 };
 use crate::statistics::mean_types;
+use hal::ErrorKind;
 use hal::dtype::DType;
 use hal::error::Result;
 use hal::function::Reduction;
@@ -77,9 +78,15 @@ impl Expression {
         result: DType,
     ) -> Result<Option<Array>> {
         let (node, shape) = (&self.0, self.layout().shape());
-        let is_stored = || !node.joins(shape) || self.layout().size() == 0;
-        if node.done().is_some() || is_stored() {
+        if node.done().is_some() || self.layout().size() == 0 {
             return Ok(None);
+        }
+        if !node.joins(shape) {
+            match self.evaluate() {
+                // Computed once more, they need no memory.
+                Err(error) if error.kind() == ErrorKind::OutOfMemory => {}
+                stored => return stored.map(|_| None),
+            }
         }
         let (reduction, compute, _) = how;
         check_numeric(self.dtype(), compute)?;

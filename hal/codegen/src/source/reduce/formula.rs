@@ -267,6 +267,10 @@ struct {name}_inputs {{
     /// too few threads could run.
     pub(super) fn packs_at_once(&self, pack: u64) -> u64 {
         let Access::Flat(_) = self.access else { return 1 };
+        if self.formula.is_long() {
+            // What is read would have to be kept during the calls.
+            return 1;
+        }
         let bytes = self.inputs().map(|(_, input, dtype)| match input {
             Input::Array(_) => dtype.size() as u64 * pack,
             Input::Scalar(()) => 0,
