@@ -45,12 +45,19 @@ fn operation(shape: &[usize], inputs: &mut [Array; 2], outputs: &mut [Array; 2])
 
 #[test]
 fn every_arrangement_in_pieces() {
+    // A piece has at most 16,384 elements.
     let shapes: [&[usize]; 8] =
-        [&[], &[0], &[1], &[9000], &[2, 3, 700], &[1500, 3], &[3, 0, 2], &[5, 4, 30, 3]];
+        [&[], &[0], &[1], &[20_000], &[2, 3, 6000], &[7000, 3], &[3, 0, 2], &[5, 4, 300, 3]];
+    let outs = [Order::Rows, Order::Columns, Order::Backwards];
+    let takes_all = std::env::var_os("PYGPU_TEST_ALL").is_some();
     for shape in shapes {
-        for left in ORDERS {
-            for right in ORDERS {
-                for out in [Order::Rows, Order::Columns, Order::Backwards] {
+        for (i, left) in ORDERS.into_iter().enumerate() {
+            for (j, right) in ORDERS.into_iter().enumerate() {
+                for (k, out) in outs.into_iter().enumerate() {
+                    // Otherwise every pair of orders.
+                    if !takes_all && k != (i + j) % outs.len() {
+                        continue;
+                    }
                     let mut inputs = [
                         Array::random(DType::Float32, shape, left, 1),
                         Array::random(DType::Int16, shape, right, 2),
