@@ -343,6 +343,8 @@ fn random_expressions_have_the_values_of_their_functions(context: &Context) -> O
 /// addresses that are not aligned, and broadcast.
 fn reductions_have_the_values_of_those_of_arrays(context: &Context) -> Outcome {
     let shapes: &[&[usize]] = &[&[70_001], &[33, 2050], &[2050, 33], &[4, 300, 5], &[3000, 3]];
+    // A driver compiles two kernels for most cases. The numbers have no common divisor with those of the loops.
+    let every = if context.takes_all() { 5 } else { 17 };
     let (mut random, mut cases) = (Random(7), 0);
     for shape in shapes {
         let count: usize = shape.iter().product();
@@ -373,7 +375,7 @@ fn reductions_have_the_values_of_those_of_arrays(context: &Context) -> Outcome {
                             (0..ndim as isize).filter(|axis| number >> axis & 1 == 1).collect();
                         let axes = Some(&axes[..]);
                         cases += 1;
-                        if !context.takes_all() && cases % 16 != 0 {
+                        if cases % every != 0 {
                             continue;
                         }
                         let expected = array.reduce(reduction, compute, axes, false)?;
