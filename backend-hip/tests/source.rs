@@ -13,7 +13,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 /// The names that hipRTC defines for kernels without a header.
-const LANGUAGE: [&str; 11] = [
+const LANGUAGE: [&str; 12] = [
     // The blocks of a scan exchange values through these, in whichever order the blocks run.
     "__ATOMIC_RELAXED",
     "__atomic_fetch_add",
@@ -25,6 +25,8 @@ const LANGUAGE: [&str; 11] = [
     "__forceinline__",
     "__global__",
     "__launch_bounds__",
+    // A formula of long functions that a reduction combines is not repeated.
+    "__noinline__",
     "__shared__",
     // All threads of a block wait for each other, in whichever wavefronts they are.
     "__syncthreads",
