@@ -44,10 +44,7 @@ fn open_by_search() {
     assert_eq!(error.status().api, Api::Hip);
     assert!([Status::NO_DEVICE, Status::INVALID_DEVICE].contains(&error.status().code), "{error}");
     let found = format!("{} (", fetched::runtime());
-    let refusal = match fetched::generation().as_str() {
-        "5" => "there is no device that it can use (hipErrorInvalidDevice)",
-        _ => "there is no device that it can use (hipErrorNoDevice)",
-    };
+    let refusal = "the driver has no device that it can use";
     for part in ["libamdhip64.so.7", &found, refusal, "/opt/rocm/lib", "ROCM_PATH"] {
         assert!(error.detail().contains(part), "{part}: {error}");
     }
