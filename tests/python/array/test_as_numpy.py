@@ -129,6 +129,23 @@ def test_singular_vectors_are_orthonormal_and_make_the_matrix(name):
         np.testing.assert_allclose(made, a, atol=tolerance * max(theirs[1].max(), 1))
 
 
+@each_row("scale", [1e200, 1e-200])
+@each_row("dtype", ["f8", "c16"])
+def test_squares_of_factors_neither_overflow_nor_vanish(scale, dtype):
+    a = np.random.default_rng(4).standard_normal((6, 4)).astype(dtype)
+    mine, theirs = gpuarray.to_gpu(a * scale), np.linalg.qr(a)
+    # Columns of other sizes: each is compared with its own.
+    sizes = np.array([1, 1e-150, 1, 1e90])
+    q, r = (it.get() for it in np.linalg.qr(gpuarray.to_gpu(a * sizes)))
+    np.testing.assert_allclose(q, theirs[0], atol=1e-14)
+    np.testing.assert_allclose(r / sizes, theirs[1], atol=1e-14)
+    q, r = (it.get() for it in np.linalg.qr(mine))
+    np.testing.assert_allclose(q, theirs[0], atol=1e-14)
+    np.testing.assert_allclose(r / scale, theirs[1], atol=1e-14)
+    found = np.linalg.svd(mine)[1].get()
+    np.testing.assert_allclose(found / scale, np.linalg.svd(a)[1], rtol=1e-13)
+
+
 @each_row("text", IN_PLACE)
 def test_a_call_changes_what_numpy_changes(text):
     names = values()

@@ -40,6 +40,13 @@ def _floats(a: Any) -> GPUArray:
     return a.copy()
 
 
+def _largest(a: GPUArray, axis: Any) -> GPUArray:
+    """Returns the largest absolute value along axes, or 1 where all are 0. Divided by it, numbers
+    have squares that neither overflow nor vanish."""
+    largest = ufuncs["absolute"](a).max(axis=axis, keepdims=True, initial=0)
+    return _core.select(largest == 0, largest.dtype.type(1), largest, False)
+
+
 def _adjoint(a: GPUArray) -> GPUArray:
     return matrix_transpose(a.conj())
 
@@ -49,6 +56,7 @@ def _reflector(x: GPUArray) -> tuple[GPUArray, GPUArray]:
 
     They are LAPACK's (``zlarfg``), so that the signs of the factors are numpy's.
     """
+    x = x / _largest(x, -2)
     first = x[..., :1, :]
     size = ufuncs["sqrt"]((ufuncs["absolute"](x) ** 2).sum(axis=-2, keepdims=True))
     beta = -ufuncs["copysign"](size, first.real)
@@ -111,7 +119,7 @@ def _rotated(y: GPUArray, rows: int, turn: GPUArray) -> tuple[GPUArray, GPUArray
         dot = (a.conj() * b).sum(axis=-2, keepdims=True)
         of_a, of_b = ((ufuncs["absolute"](it) ** 2).sum(axis=-2, keepdims=True) for it in (a, b))
         size, scale = ufuncs["absolute"](dot), ufuncs["sqrt"](of_a * of_b)
-        is_zero, zero = size == 0, size.dtype.type(0)
+        is_zero, zero = (size == 0) | (scale == 0), size.dtype.type(0)
         cosines = _core.select(is_zero, zero, size / scale, False)
         worst = ufuncs["maximum"](cosines.max(), worst)
         zeta = (of_b - of_a) / (2 * size)
@@ -168,8 +176,9 @@ def svd(
             return svd(_adjoint(a), full_matrices, compute_uv=False)
         u, sizes, vh = svd(_adjoint(a), full_matrices)
         return SVDResult(_adjoint(vh), sizes, _adjoint(u))
-    q, r = qr(a, "complete" if full_matrices else "reduced")
     n = a.shape[-1]
+    largest = _largest(a, (-2, -1))
+    q, r = qr(a / largest, "complete" if full_matrices else "reduced")
     columns, v = _orthogonal(r[..., :n, :])
     lengths = (ufuncs["absolute"](columns) ** 2).sum(axis=-2, keepdims=True)
     order = flip(lengths.argsort(axis=-1), -1)
@@ -177,8 +186,9 @@ def svd(
     u, r = qr(columns)
     values = diagonal(r, 0, -2, -1)
     sizes = ufuncs["absolute"](values)
+    singular = sizes * largest[..., 0]
     if not compute_uv:
-        return sizes
+        return singular
     u *= _core.select(sizes == 0, a.dtype.type(1), values / sizes, False)[..., None, :]
     q[..., :n] = matmul(q[..., :n], u)
-    return SVDResult(q, sizes, _adjoint(v))
+    return SVDResult(q, singular, _adjoint(v))
