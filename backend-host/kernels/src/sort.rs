@@ -4,7 +4,7 @@
 
 use super::copy::pointer;
 use super::merge;
-use super::number::{Number, for_each, with_number};
+use super::number::{Number, with_number};
 use super::parallel::Workers;
 use super::unsupported;
 use super::words;
@@ -43,78 +43,69 @@ pub(super) trait Sortable: Number {
     ) -> Result<()>;
 }
 
-macro_rules! real {
-    ([] $dtype:ident, $real:ty) => {
-        impl Sortable for $real {
-            type Space = words::Space<<$real as words::Ordered>::Word>;
+impl<T: words::Ordered> Sortable for T {
+    type Space = words::Space<T::Word>;
 
-            unsafe fn sort(
-                from: *const Self,
-                to: *mut Self,
-                length: usize,
-                space: &mut Self::Space,
-                workers: &Workers<'_>,
-            ) -> Result<()> {
-                // SAFETY: passed on to the caller.
-                unsafe { words::sort(from, to, length, space, workers) }
-            }
+    unsafe fn sort(
+        from: *const Self,
+        to: *mut Self,
+        length: usize,
+        space: &mut Self::Space,
+        workers: &Workers<'_>,
+    ) -> Result<()> {
+        // SAFETY: passed on to the caller.
+        unsafe { words::sort(from, to, length, space, workers) }
+    }
 
-            fn indices(
-                row: &[Self],
-                space: &mut Self::Space,
-                workers: &Workers<'_>,
-                write: impl FnMut(usize, i64),
-            ) -> Result<()> {
-                words::indices(row, space, workers, write)
-            }
-        }
-    };
+    fn indices(
+        row: &[Self],
+        space: &mut Self::Space,
+        workers: &Workers<'_>,
+        write: impl FnMut(usize, i64),
+    ) -> Result<()> {
+        words::indices(row, space, workers, write)
+    }
 }
-for_each!(whole => real []);
-for_each!(float => real []);
 
-macro_rules! complex {
-    ([] $dtype:ident, $complex:ty) => {
-        impl Sortable for $complex {
-            type Space = Vec<Placed<$complex>>;
+impl<T: PartialOrd + Number> Sortable for Complex<T>
+where
+    Complex<T>: Number,
+{
+    type Space = Vec<Placed<Self>>;
 
-            unsafe fn sort(
-                from: *const Self,
-                to: *mut Self,
-                length: usize,
-                _: &mut Self::Space,
-                workers: &Workers<'_>,
-            ) -> Result<()> {
-                // SAFETY: passed on to the caller.
-                let elements = unsafe {
-                    std::ptr::copy(from, to, length);
-                    std::slice::from_raw_parts_mut(to, length)
-                };
-                merge::sort(elements, threads(length, workers), workers, &by_parts)
-            }
+    unsafe fn sort(
+        from: *const Self,
+        to: *mut Self,
+        length: usize,
+        _: &mut Self::Space,
+        workers: &Workers<'_>,
+    ) -> Result<()> {
+        // SAFETY: passed on to the caller.
+        let elements = unsafe {
+            std::ptr::copy(from, to, length);
+            std::slice::from_raw_parts_mut(to, length)
+        };
+        merge::sort(elements, threads(length, workers), workers, &by_parts)
+    }
 
-            fn indices(
-                row: &[Self],
-                pairs: &mut Self::Space,
-                workers: &Workers<'_>,
-                mut write: impl FnMut(usize, i64),
-            ) -> Result<()> {
-                pairs.clear();
-                if pairs.capacity() < row.len() {
-                    *pairs = merge::memory(row.len(), 1)?;
-                }
-                pairs
-                    .extend(row.iter().enumerate().map(|(index, key)| Placed { key: *key, index }));
-                let order = |a: &Placed<$complex>, b: &Placed<$complex>| by_parts(&a.key, &b.key);
-                merge::sort(pairs, threads(row.len(), workers), workers, &order)?;
-                let indices = pairs.iter().map(|pair| pair.index as i64);
-                indices.enumerate().for_each(|(place, index)| write(place, index));
-                Ok(())
-            }
+    fn indices(
+        row: &[Self],
+        pairs: &mut Self::Space,
+        workers: &Workers<'_>,
+        mut write: impl FnMut(usize, i64),
+    ) -> Result<()> {
+        pairs.clear();
+        if pairs.capacity() < row.len() {
+            *pairs = merge::memory(row.len(), 1)?;
         }
-    };
+        pairs.extend(row.iter().enumerate().map(|(index, key)| Placed { key: *key, index }));
+        let order = |a: &Placed<Self>, b: &Placed<Self>| by_parts(&a.key, &b.key);
+        merge::sort(pairs, threads(row.len(), workers), workers, &order)?;
+        let indices = pairs.iter().map(|pair| pair.index as i64);
+        indices.enumerate().for_each(|(place, index)| write(place, index));
+        Ok(())
+    }
 }
-for_each!(complex => complex []);
 
 /// Returns the number of threads that sort a row.
 fn threads(length: usize, workers: &Workers<'_>) -> usize {
