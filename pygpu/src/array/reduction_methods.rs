@@ -1,7 +1,7 @@
 //! The methods of arrays that combine elements.
 
 use super::GPUArray;
-use super::reductions::{Arguments, parse_axes};
+use super::reductions::Arguments;
 use gpuarray::function::Reduction;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -421,9 +421,8 @@ impl GPUArray {
         if given.masked.is_some() || is_none {
             return given.moment(slf, "mean", None);
         }
-        let fused = given.fused(slf, parse_axes, |expression, axes, keeps| {
-            expression.mean(dtype, axes, keeps)
-        })?;
+        let fused = given
+            .fused(slf, false, |expression, axes, keeps| expression.mean(dtype, axes, keeps))?;
         match fused {
             Some(mean) => Ok(mean),
             None => given.compute(slf, |array, axes, keeps| array.mean(dtype, axes, keeps)),

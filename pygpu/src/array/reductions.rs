@@ -42,7 +42,7 @@ type OptionalAny<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 type Axes = SmallVec<[isize; 4]>;
 
 /// Parses the axes of a reduction: an axis, a tuple of axes, or None for all.
-pub(super) fn parse_axes(axis: OptionalAny<'_, '_>, _ndim: usize) -> PyResult<Option<Axes>> {
+fn parse_axes(axis: OptionalAny<'_, '_>) -> PyResult<Option<Axes>> {
     let Some(axis) = axis.filter(|axis| !axis.is_none()) else { return Ok(None) };
     match axis.cast::<PyTuple>() {
         Ok(axes) => {
@@ -52,10 +52,10 @@ pub(super) fn parse_axes(axis: OptionalAny<'_, '_>, _ndim: usize) -> PyResult<Op
     }
 }
 
-/// Like [`parse_axes`], but as in numpy's reductions, an array without axes may also be reduced along axis 0 or -1, if
-/// that is the only one named.
+/// Parses the axes of a reduction of an array with `ndim` axes. As in numpy, an array without axes may also be reduced
+/// along axis 0 or -1, if that is the only one named.
 fn parse_reduced_axes(axis: OptionalAny<'_, '_>, ndim: usize) -> PyResult<Option<Axes>> {
-    let axes = parse_axes(axis, ndim)?;
+    let axes = parse_axes(axis)?;
     let is_tuple = axis.is_some_and(|axis| axis.is_instance_of::<PyTuple>());
     Ok(axes.map(|axes| match axes[..] {
         [0 | -1] if ndim == 0 && !is_tuple => Axes::new(),
@@ -224,7 +224,7 @@ impl<'py> Arguments<'py> {
     /// Combines elements. If the dtype is omitted, numpy's is used.
     pub(super) fn reduce(&self, a: &Bound<'py, GPUArray>, reduction: Reduction) -> Object<'py> {
         let dtype = self.dtype()?;
-        let fused = self.fused(a, parse_reduced_axes, |expression, axes, keeps_axes| {
+        let fused = self.fused(a, true, |expression, axes, keeps_axes| {
             let compute = dtype.unwrap_or_else(|| reduction.numpy_compute(expression.dtype()));
             expression.reduce(reduction, compute, axes, keeps_axes)
         })?;
@@ -250,11 +250,11 @@ impl<'py> Arguments<'py> {
     }
 
     /// Computes a function of pending elements, the axes, and a flag that is true if the axes are kept. Returns `None`
-    /// if the elements are not pending, or with options.
+    /// if the elements are not pending, or with options. `is_reduction` tells which rule of axes applies.
     pub(super) fn fused(
         &self,
         a: &Bound<'py, GPUArray>,
-        parse: impl Fn(OptionalAny<'_, 'py>, usize) -> PyResult<Option<Axes>>,
+        is_reduction: bool,
         function: impl Fn(&Expression, Option<&[isize]>, bool) -> gpuarray::Result<Array> + Send + Sync,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let options = [&self.out, &self.stream, &self.allocator].map(Option::as_ref);
@@ -262,8 +262,10 @@ impl<'py> Arguments<'py> {
             return Ok(None);
         }
         let Some(pending) = a.get().pending() else { return Ok(None) };
-        let ndim = pending.expression.layout().ndim();
-        let axes = parse(self.axis.as_ref(), ndim)?;
+        let axes = match is_reduction {
+            true => parse_reduced_axes(self.axis.as_ref(), pending.expression.layout().ndim())?,
+            false => parse_axes(self.axis.as_ref())?,
+        };
         let keeps_axes = self.keeps_axes()?;
         fused::combine(a, |expression| function(expression, axes.as_deref(), keeps_axes))
     }
@@ -276,8 +278,8 @@ impl<'py> Arguments<'py> {
     ) -> Object<'py> {
         let out = optional_array("out", self.out.as_ref())?;
         let array = on_stream(a.get().array()?, self.stream.as_ref())?;
-        let axes = parse_axes(self.axis.as_ref(), array.ndim())?;
-        let (axes, keeps_axes) = (axes.as_deref(), self.keeps_axes()?);
+        let (axes, keeps_axes) = (parse_axes(self.axis.as_ref())?, self.keeps_axes()?);
+        let axes = axes.as_deref();
         let array = with_allocator(array, self.allocator.as_ref())?;
         let Some(out) = out else {
             let result = run_on(a, array.size(), || function(&array, axes, keeps_axes))?;
