@@ -453,20 +453,25 @@ x = gpuarray.to_gpu(np.array([1.0, 2.0, 3.0], np.float32))
 y = gpuarray.to_gpu(np.array([[1.0], [5.0]], np.float32))
 chain = lambda: cumath.sqrt(x * y + 1) - (x < y)
 total = lambda: (x * y + 1).sum(axis=1)
+target = gpuarray.zeros((2, 3), np.float32)
+
+def stored():
+    target[...] = x * y + 1
+    return target
 """
 
 
 @pytest.mark.skipif(BACKEND == "host", reason="the host compiles nothing for arrays")
 def test_steps_run_one_by_one_without_a_compiler(tmp_path):
     folder = str(tmp_path / "cache")
-    results = "print(chain().get().tolist(), total().get().tolist())"
+    results = "print(*[it().get().tolist() for it in (chain, total, stored)])"
     alone = run_python(CHAIN + results, PYGPU_CACHE_DIR=folder)
     code = (
         CHAIN
         + """
 with pygpu.fused():
-    z, t = chain(), total()
-print(z.get().tolist(), t.get().tolist())
+    results = chain(), total(), stored()
+print(*[it.get().tolist() for it in results])
 try:
     x - y
 except pygpu.driver.Unsupported:

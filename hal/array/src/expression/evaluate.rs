@@ -84,11 +84,10 @@ impl Expression {
             }
             // An input that partly overlaps the target would be read after it has been overwritten.
             let conflicts = |array: &Array| array.overlaps(target) && !array.is_same_view(target);
-            if !build.arrays().any(conflicts) {
-                return match build.store(&[last], std::slice::from_ref(target), false)? {
-                    true => Ok(()),
-                    false => self.assign_to(target),
-                };
+            if !build.arrays().any(conflicts)
+                && build.store(&[last], std::slice::from_ref(target), false)?
+            {
+                return Ok(());
             }
         }
         target.assign(&self.evaluate()?)
@@ -283,7 +282,8 @@ impl Build {
     }
 
     /// Queues the steps, and stores the values of some of them. `are_new` is true if nothing else refers to the arrays.
-    /// Returns false if other arrays have to be stored again, because the steps were not current.
+    /// Returns false if values for other arrays have to be computed on their own: if the steps were not current, or
+    /// cannot be one operation.
     fn store(&self, outputs: &[u8], arrays: &[Array], are_new: bool) -> Result<bool> {
         if arrays[0].size() == 0 {
             return Ok(true);
@@ -300,7 +300,10 @@ impl Build {
             // Without a compiler, or with too many axes for a kernel.
             Err(error) if is_refused(error.kind()) => {
                 nonblocking::before_waiting()?;
-                self.one_by_one(outputs, arrays, are_new).map(|()| true)
+                if are_new {
+                    self.one_by_one(outputs, arrays)?;
+                }
+                Ok(are_new)
             }
             queued => queued,
         }
@@ -367,26 +370,26 @@ impl Build {
         Ok(true)
     }
 
-    /// Queues an operation for each step, with memory for intermediate values.
+    /// Queues an operation for each step, with memory for intermediate values. The arrays are new.
     #[cold]
-    fn one_by_one(&self, outputs: &[u8], arrays: &[Array], are_new: bool) -> Result<()> {
+    fn one_by_one(&self, outputs: &[u8], arrays: &[Array]) -> Result<()> {
         let like = &arrays[0];
         let mut values: Vec<Option<Array>> = Vec::new();
         for (position, step) in self.steps.iter().enumerate() {
             let output = outputs.iter().position(|&output| usize::from(output) == position);
-            let (value, is_new) = match output {
-                Some(output) => (arrays[output].clone(), are_new),
+            let value = match output {
+                Some(output) => arrays[output].clone(),
                 None => {
                     let layout = Layout::contiguous(&self.shape, step.dtype.size(), Order::C)?;
                     let (device, stream) = (like.device(), like.stream());
-                    (Array::with_new_memory(device, stream, layout, step.dtype)?, true)
+                    Array::with_new_memory(device, stream, layout, step.dtype)?
                 }
             };
             {
                 let argument = |&term| self.argument(term, &values);
                 let arguments: SmallVec<[Argument<'_>; 4]> =
                     step.arguments.iter().map(argument).collect();
-                value.apply_first_of(step.function, step.compute, &arguments, is_new)?;
+                value.apply_first_of(step.function, step.compute, &arguments, true)?;
             }
             values.push(Some(value));
             for (earlier, value) in values.iter_mut().enumerate() {
