@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from device import BACKEND, needs_alone
+from device import BACKEND, needs_alone, settled_memory
 from pairs import numbers
 
 import pygpu
@@ -206,7 +206,7 @@ def test_a_stream_waits_for_an_event_of_another():
 
 @needs_alone
 def test_mem_alloc():
-    free, total = driver.mem_get_info()
+    free, total = settled_memory()
     assert 0 < free <= total
     memory = driver.mem_alloc(16 << 20)
     assert int(memory) != 0
@@ -217,10 +217,7 @@ def test_mem_alloc():
 
 @needs_alone
 def test_dropping_memory_frees_it():
-    # Frees objects of earlier tests.
-    gc.collect()
-    driver.Context.synchronize()
-    free, _ = driver.mem_get_info()
+    free, _ = settled_memory()
     arrays = [gpuarray.zeros(1_000_000) for _ in range(4)]
     view = arrays[0][5:]
     assert driver.mem_get_info()[0] <= free - 32_000_000

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
-
 import numpy as np
 import pytest
-from device import BACKEND, needs_alone
+from device import BACKEND, needs_alone, settled_memory
 from processes import run_python
 
 from pygpu import driver, gpuarray
@@ -14,9 +12,7 @@ from pygpu import driver, gpuarray
 
 @needs_alone
 def test_freed_memory_is_counted_until_it_is_given_back():
-    gc.collect()
-    driver.Context.synchronize()
-    driver.Context.trim_memory()
+    settled_memory()
     assert driver.Context.kept_memory() == 0
     arrays = [gpuarray.zeros(n, np.uint8) for n in (1, 1000, 100_000, 1 << 20)]
     kept = driver.Context.kept_memory()

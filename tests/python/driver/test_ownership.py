@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import time
 
 import numpy as np
 import pytest
-from device import BACKEND, IS_DOUBLE, needs_alone
+from device import BACKEND, IS_DOUBLE, needs_alone, settled_memory
 
 from pygpu import driver, gpuarray, tools
 
@@ -285,9 +284,7 @@ def test_host_memory_without_an_array_is_freed_at_once(kind):
         pytest.skip("no managed memory")
     if IS_DOUBLE and kind == "pagelocked":
         pytest.skip("the double's page-locked memory is not the device's")
-    gc.collect()
-    driver.Context.synchronize()
-    before = driver.mem_get_info()[0]
+    before = settled_memory()[0]
     array = HOST_MEMORY[kind](1 << 20, np.uint8)
     owner = array.base
     assert driver.mem_get_info()[0] < before
@@ -345,9 +342,7 @@ def test_dropping_page_locked_memory_does_not_wait(kind):
 @needs_alone
 @pytest.mark.skipif(IS_DOUBLE, reason="the double's page-locked memory is not the device's")
 def test_page_locked_memory_comes_back_behind_the_work():
-    gc.collect()
-    driver.Context.synchronize()
-    before = driver.mem_get_info()[0]
+    before = settled_memory()[0]
     busy = BusyStream()
     while_busy = driver.mem_get_info()[0]
     for _ in range(20):

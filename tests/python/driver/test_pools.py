@@ -9,7 +9,7 @@ import weakref
 
 import numpy as np
 import pytest
-from device import needs_alone
+from device import needs_alone, settled_memory
 from processes import run_python
 
 from pygpu import driver, gpuarray, tools
@@ -133,8 +133,7 @@ def test_stop_holding(pool):
 
 @needs_alone
 def test_memory_goes_back_to_the_device(pool):
-    driver.Context.synchronize()
-    before = driver.mem_get_info()
+    before = settled_memory()
     blocks = [pool.allocate(1 << 20) for _ in range(8)]
     assert driver.mem_get_info()[0] <= before[0] - (8 << 20)
     del blocks
