@@ -1,10 +1,10 @@
 //! Work that is first tried without waiting, for callers that hold a lock that others need, such as
 //! Python's interpreter lock.
 //!
-//! An attempt ends, with nothing done, at the first point where the work would take long or wait
-//! for another thread: when code has to be compiled or loaded, or streams have to be ordered. The
-//! caller then releases its lock and repeats the work. After part of the work has been queued, the
-//! attempt is no longer abandoned, because repeating that part would queue it twice.
+//! The work ends, with nothing done, at the first point where it would take long or wait for another thread: when
+//! code has to be compiled or loaded, or streams have to be ordered. The caller then releases its lock and repeats
+//! the work. After part of the work has been queued, the rest may wait, because repeating that part would queue it
+//! twice.
 
 use crate::error::{Error, Result};
 use std::cell::Cell;
@@ -13,9 +13,9 @@ use std::cell::Cell;
 enum State {
     /// The thread may wait.
     Patient,
-    /// An attempt that has not queued anything yet.
+    /// The thread runs work that must not wait, and has not queued any of it yet.
     Trying,
-    /// An attempt that was abandoned.
+    /// The work would have had to wait.
     GivenUp,
 }
 
@@ -26,7 +26,7 @@ thread_local! {
 /// Returns the result of `work`; `None` if it would have had to wait, in which case nothing was
 /// done.
 #[inline]
-pub fn attempt<T>(work: impl FnOnce() -> Result<T>) -> Option<Result<T>> {
+pub fn try_without_waiting<T>(work: impl FnOnce() -> Result<T>) -> Option<Result<T>> {
     struct Reset(State);
     impl Drop for Reset {
         fn drop(&mut self) {
@@ -38,7 +38,7 @@ pub fn attempt<T>(work: impl FnOnce() -> Result<T>) -> Option<Result<T>> {
     (result.is_ok() || STATE.get() != State::GivenUp).then_some(result)
 }
 
-/// Returns an error inside an attempt that has not queued anything yet. Called before every wait.
+/// Returns an error if the work must not wait and has not queued anything yet. Called before every wait.
 pub fn before_waiting() -> Result<()> {
     if STATE.get() == State::Patient { Ok(()) } else { Err(give_up()) }
 }
@@ -46,10 +46,10 @@ pub fn before_waiting() -> Result<()> {
 #[cold]
 fn give_up() -> Error {
     STATE.set(State::GivenUp);
-    Error::unsupported("attempt", "the work would have to wait")
+    Error::unsupported("try_without_waiting", "the work would have to wait")
 }
 
-/// Records that work has been queued: the rest of an attempt may wait.
+/// Records that work has been queued: the rest of the work may wait.
 #[inline]
 pub(crate) fn queued() {
     if STATE.get() == State::Trying {
@@ -62,29 +62,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_attempt_ends_before_the_first_wait() {
+    fn work_ends_before_the_first_wait() {
         let mut done = 0;
-        assert!(before_waiting().is_ok(), "outside of attempts everything may wait");
-        let tried = attempt(|| {
+        assert!(before_waiting().is_ok(), "otherwise everything may wait");
+        let tried = try_without_waiting(|| {
             before_waiting()?;
             done += 1;
             Ok(())
         });
         assert!(tried.is_none() && done == 0);
         assert!(before_waiting().is_ok());
-        assert!(matches!(attempt(|| Ok(5)), Some(Ok(5))));
+        assert!(matches!(try_without_waiting(|| Ok(5)), Some(Ok(5))));
     }
 
     #[test]
     fn nothing_is_done_twice() {
-        let tried = attempt(|| {
+        let tried = try_without_waiting(|| {
             queued();
             before_waiting()?;
             Ok(7)
         });
         assert!(matches!(tried, Some(Ok(7))));
         // An error of the work itself is its result.
-        let failed = attempt(|| Err::<(), _>(Error::invalid("test", "on purpose")));
+        let failed = try_without_waiting(|| Err::<(), _>(Error::invalid("test", "on purpose")));
         assert!(failed.is_some_and(|result| result.is_err()));
     }
 }

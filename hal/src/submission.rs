@@ -52,7 +52,7 @@ impl Drop for MayCapture {
 /// The number of [`Announcement`]s.
 static ANNOUNCED: AtomicUsize = AtomicUsize::new(0);
 
-/// Announces that a stream captures or is about to. A backend creates it before [`begin_when_settled`], and keeps it
+/// Announces that a stream captures or is about to. A backend creates it before [`begin_when_drained`], and keeps it
 /// until the capture has ended.
 #[derive(Debug)]
 pub struct Announcement {
@@ -362,21 +362,21 @@ pub fn begin_alone(concerned: impl Fn(u64) -> bool) -> NothingOrdered {
     }
 }
 
-/// Returns the lock of [`begin_alone`] after the queued work of the streams has finished. `has_settled` checks this
+/// Returns the lock of [`begin_alone`] after the queued work of the streams has finished. `is_drained` checks this
 /// under the lock. Between two checks, `wait` waits for the work without the lock. If other threads keep queueing,
 /// the lock is held for longer with each attempt.
 ///
 /// # Errors
-/// The errors of `has_settled` and `wait`.
+/// The errors of `is_drained` and `wait`.
 pub fn drain_alone(
     concerned: impl Fn(u64) -> bool,
-    has_settled: impl Fn() -> Result<bool>,
+    is_drained: impl Fn() -> Result<bool>,
     wait: impl Fn() -> Result<()>,
 ) -> Result<NothingOrdered> {
     let mut patience = Duration::ZERO;
     loop {
         let alone = begin_alone(&concerned);
-        if comes_within(patience, &has_settled)? {
+        if comes_within(patience, &is_drained)? {
             return Ok(alone);
         }
         drop(alone);
@@ -387,21 +387,21 @@ pub fn drain_alone(
 }
 
 /// Begins a capture of a stream, or lets a stream join one. Runs `begin` when no other thread is queueing on a stream
-/// for which `concerned` is true, and `has_settled` returns true: all work queued there has finished. `wait` waits
+/// for which `concerned` is true, and `is_drained` returns true: all work queued there has finished. `wait` waits
 /// for that work. The caller has announced the capture. For backends.
 ///
 /// # Errors
 /// The errors of the three functions; `InvalidArgument` on a thread that holds an
 /// [`AccessGuard`](crate::memory::AccessGuard).
-pub fn begin_when_settled<T>(
+pub fn begin_when_drained<T>(
     call: &'static str,
     concerned: impl Fn(u64) -> bool,
-    has_settled: impl Fn() -> Result<bool>,
+    is_drained: impl Fn() -> Result<bool>,
     wait: impl Fn() -> Result<()>,
     begin: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
     outside_guards(call)?;
-    let _alone = drain_alone(concerned, has_settled, wait)?;
+    let _alone = drain_alone(concerned, is_drained, wait)?;
     begin()
 }
 

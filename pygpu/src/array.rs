@@ -48,7 +48,7 @@ use crate::pool::Ticket;
 use crate::profile::at_line;
 use crate::synchronize::interruptible;
 use gpuarray::{Array, DType};
-use hal::nonblocking::attempt;
+use hal::nonblocking::try_without_waiting;
 use numpy::PyArrayDescr;
 use once_cell::sync::OnceCell;
 use pyo3::exceptions::PyRuntimeError;
@@ -296,7 +296,7 @@ pub(crate) fn run<T: Send>(
     let _line = at_line(py);
     if elements < RELEASE_FROM
         && !hal::backlog::exists()
-        && let Some(result) = attempt(&work)
+        && let Some(result) = try_without_waiting(&work)
     {
         return result.or_raise();
     }

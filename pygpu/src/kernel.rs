@@ -35,7 +35,7 @@ pub(crate) use fast::install;
 use format::{Format, Formats, struct_error};
 use gpuarray::launch::ArgumentList;
 use gpuarray::{Error, Kernel, KernelAttribute, LaunchConfig, Stream};
-use hal::nonblocking::attempt;
+use hal::nonblocking::try_without_waiting;
 use handlers::{Replaced, Target};
 use pyo3::exceptions::{PyAssertionError, PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -173,7 +173,7 @@ impl Function {
         };
         let tried = match synchronize::launch_may_block(stream.as_ref())? {
             true => None,
-            false => attempt(queue),
+            false => try_without_waiting(queue),
         };
         // The exception of a signal handler is stored per thread, and `detach` stays on this thread.
         tried.unwrap_or_else(|| py.detach(|| synchronize::interruptible(queue)))

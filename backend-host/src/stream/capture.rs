@@ -5,7 +5,7 @@ use crate::capture::{Capture, CaptureSlot, CapturedMark, Node, Refusal};
 use crate::event::HostEvent;
 use crate::graph::{GraphWork, HostGraph};
 use crate::transfer;
-use hal::submission::{begin_when_settled, end_unordered};
+use hal::submission::{begin_when_drained, end_unordered};
 use hal::{CaptureMode, Error, Result, Transfer, interruption, nonblocking};
 use std::sync::Arc;
 
@@ -103,17 +103,17 @@ impl HostStream {
         let blocking = matches!(self.kind, Kind::Own { blocking: true, .. });
         let both = [self.id, self.device.default_stream_id()];
         let concerned = if blocking { &both } else { &both[..1] };
-        let has_settled = || Ok(self.queue().is_idle() && (!blocking || default.is_idle()));
+        let is_drained = || Ok(self.queue().is_idle() && (!blocking || default.is_idle()));
         let wait = || {
             if blocking {
                 default.mark().wait_interruptibly()?;
             }
             self.mark().wait_interruptibly()
         };
-        begin_when_settled(
+        begin_when_drained(
             call,
             |stream| concerned.contains(&stream),
-            has_settled,
+            is_drained,
             wait,
             || {
                 if !slot.set(capture) {

@@ -6,7 +6,7 @@ use crate::harness::{Outcome, tests};
 use gpuarray::array::functions;
 use gpuarray::memory::{Access, AccessGuard};
 use gpuarray::{DeviceArray, Result, Status};
-use hal::nonblocking::attempt;
+use hal::nonblocking::try_without_waiting;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -173,17 +173,17 @@ fn an_attempt_waits_for_no_other_use(context: &Context) -> Outcome {
         // The next use on another stream waits until the guard's work is queued, which never
         // happens.
         let _guard = AccessGuard::acquire(array.stream(), &[(memory, Access::Read)])?;
-        assert!(attempt(|| elsewhere.fill(1)).is_none());
+        assert!(try_without_waiting(|| elsewhere.fill(1)).is_none());
     }
-    assert!(attempt(|| elsewhere.fill(1)).is_none(), "it may wait for another thread");
+    assert!(try_without_waiting(|| elsewhere.fill(1)).is_none(), "it may wait for another thread");
     assert_eq!(array.to_vec()?, [0; 100]);
     elsewhere.fill(1)?;
     for shared in [&mut array, &mut elsewhere] {
-        assert!(attempt(|| shared.fill(2)).is_none(), "the ordering lock may be taken");
+        assert!(try_without_waiting(|| shared.fill(2)).is_none(), "the ordering lock may be taken");
     }
     assert_eq!(array.to_vec()?, [1; 100]);
     let mut own = elsewhere.copy()?;
-    assert!(matches!(attempt(|| own.fill(3)), Some(Ok(()))), "nobody else uses it");
+    assert!(matches!(try_without_waiting(|| own.fill(3)), Some(Ok(()))), "nobody else uses it");
     assert_eq!(own.to_vec()?, [3; 100]);
     Ok(())
 }

@@ -112,17 +112,17 @@ impl DriverStream {
     fn drain_alone(&self, call: &'static str) -> Result<NothingOrdered> {
         let (_scope, concerned) = (self.enter()?, self.and_those_that_wait());
         let wait = || self.wait_for(&concerned, call);
-        let has_settled = || {
+        let is_drained = || {
             if self.capture_number()?.is_some() {
                 return Ok(true);
             }
             // If queries never report completion, this waits instead.
             match self.supports_queries() {
-                true => self.has_settled(&concerned, call),
+                true => self.is_drained(&concerned, call),
                 false => wait().map(|()| true),
             }
         };
-        drain_alone(|stream| concerned.contains(&stream), has_settled, wait)
+        drain_alone(|stream| concerned.contains(&stream), is_drained, wait)
     }
 
     /// Returns the driver's handles of this stream and the default stream, as far as they may have work. The
@@ -132,7 +132,7 @@ impl DriverStream {
         default.then_some(0).into_iter().chain([self.raw()])
     }
 
-    fn has_settled(&self, concerned: &[u64], call: &'static str) -> Result<bool> {
+    fn is_drained(&self, concerned: &[u64], call: &'static str) -> Result<bool> {
         let context = self.context();
         for stream in self.handles(concerned) {
             // SAFETY: the handles are live streams.
@@ -149,7 +149,7 @@ impl DriverStream {
         if self.supports_queries() {
             return self.poll(|| {
                 // Another thread may have begun a capture, which the caller finds under the lock.
-                Ok(self.capture_number()?.is_some() || self.has_settled(concerned, call)?)
+                Ok(self.capture_number()?.is_some() || self.is_drained(concerned, call)?)
             });
         }
         let context = self.context();
