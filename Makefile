@@ -95,6 +95,9 @@ WITHOUT := DriverPool,ManagedMemory,CooperativeLaunch,Limits,Sharing,GraphObject
 # The photograph is a file of this package, which is installed without dependencies: nothing imports it.
 PHOTOGRAPH := scikit-learn>=1.4
 
+# NVIDIA's C++ libraries, in a folder that only their own tests search: the compilers prefer them where they are found.
+CCCL         := $(TARGET)/cccl
+
 # PyCUDA's tests are downloaded when they run, and never kept in the repository.
 PYCUDA       := pycuda-2026.1
 PYCUDA_TESTS := $(TARGET)/$(PYCUDA)/test
@@ -172,12 +175,13 @@ test-rust: test-programs $(VENV)/.requirements
 # AMD's headers, compilers and runtime, as Debian packages them, take longer to download than to use. Vendors'
 # compilers compile a part of the builtin operations. The generated source runs with traps for undefined behaviour
 # and with race checks, as the fake drivers run it without.
-test-fetched: $(VENV)/.requirements $(MODULE)
+test-fetched: $(VENV)/.requirements $(MODULE) $(CCCL)
 	$(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --no-fail-fast --test abi --test attributes \
 	  --test hiprtc --test metadata --test runtime
 	$(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --test nvrtc --test source -- builtin_operations on_host:: checked::
 	$(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --test embedded -- code_objects
 	PYGPU_BACKEND=host $(PY) -m pytest tests/python/exchange/test_mpi.py
+	PYGPU_BACKEND=host PYGPU_TEST_CCCL='$(abspath $(CCCL))' CXX='c++ -O1' $(PY) -m pytest tests/python/compile/test_cub.py
 
 # Run it by hand when a kernel source has changed: it takes more than half an hour.
 test-kernels: $(VENV)/.requirements
@@ -254,6 +258,9 @@ test-pycuda-cuda: $(NEEDED) $(PYCUDA_TESTS)
 test-pycuda-hip: $(NEEDED) $(PYCUDA_TESTS)
 	$(call on_hip,6) PYGPU_BACKEND=hip $(PYCUDA_PYTEST) $(if $(PYGPU_TEST_ALL),,$(addprefix \
 	  --deselect test_gpuarray.py::TestGPUArray::test_,scan curand_wrappers))
+
+$(CCCL):
+	$(PIP) install --no-deps --target $@ 'nvidia-cuda-cccl-cu12>=12.9,<13'
 
 # The tests of packages that are built on PyCUDA, and of pyarrow, on the backend that PYGPU_BACKEND chooses.
 test-packages: $(MODULE) $(PACKAGES_BUILT)

@@ -168,7 +168,8 @@ pub fn adapted(program: &Program<'_>, dialect: Dialect) -> Adapted {
     let codes: Vec<_> = texts.iter().map(|it| code_of(it, false)).collect();
     let unasked = unasked::unasked(&codes, !folders.is_empty(), headers);
     if dialect == Dialect::Host {
-        return for_host(program, options, folders, &texts, &codes, unasked);
+        folders.extend(headers.vendor.libraries_for_host(&texts));
+        return for_host(program, options, folders, &texts, unasked);
     }
     let macros = options::macros(&options, dialect);
     let mut options = macros.options;
@@ -229,20 +230,17 @@ fn for_host(
     mut options: Vec<String>,
     folders: Vec<PathBuf>,
     texts: &[String],
-    codes: &[String],
     unasked: String,
 ) -> Adapted {
     let Program { file, extern_c, .. } = *program;
-    let of_cpp = insertion::of_cpp(program.text);
-    let (open, close) = extern_c_around(of_cpp.into_iter(), extern_c);
+    let text = insertion::with_cub_for_kernels(program.text);
+    let (open, close) = extern_c_around(insertion::of_cpp_for_host(&text), extern_c);
     let mut asked = String::new();
     if program.has_textures && texts.iter().any(|it| declares_references(it)) {
         asked += &format!("#include <{REFERENCES}>\n");
         options.push(FOR_DEVICE.into());
     }
-    let raw = word_set(texts.iter().map(String::as_str));
-    asked += &macros::in_front(&raw, codes, Dialect::Host);
-    let text = insertion::with_own_macros(program.text, file);
+    let text = insertion::with_own_macros(&text, file);
     let text = format!("{asked}{open}#line 1 \"{file}\"\n{text}{close}");
     Adapted { before: format!("{TYPES}{unasked}"), text, options, folders, ..Adapted::default() }
 }

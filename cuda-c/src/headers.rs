@@ -89,6 +89,7 @@ const SHARED: &[&str] = &[
     "math_constants.h",
     "pycuda-complex.hpp",
     "pycuda-helpers.hpp",
+    "pygpu-cub.hpp",
     "pygpu-cuda-textures.hpp",
     "pygpu-strided.hpp",
     "pygpu-texture-references.hpp",

@@ -36,7 +36,7 @@ pub use declarations::{CONSTANT_OF_FUNCTION, CONSTANT_PREFIX, Unit, unit};
 pub use diagnostics::{GENERATED, diagnostics, with_carets};
 pub use headers::{PREFIX as HEADER_PREFIX, PRELUDE, header_text, headers};
 pub use indices::{constant_indices, constant_indices_message};
-pub use messages::program_messages;
+pub use messages::{has_changed_meaning, program_messages, without_changed_meanings};
 pub use regions::refused_variants;
 pub use signatures::{Number, Signature, SignatureParameter, Signatures, ValueType};
 pub use temporary::{TemporaryFolder, write_headers};

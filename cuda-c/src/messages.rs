@@ -18,10 +18,46 @@ const EARLY_END: &str = "error: expected '}'";
 const LATE_END: [&str; 2] =
     ["error: expected declaration before '}'", "error: extraneous closing brace"];
 
+/// A message of GCC about a class that names a member as a type which its declarations have used before. CUDA's
+/// compilers accept such a class.
+const CHANGED: &str = "changes meaning of";
+/// The end of messages that are errors without `-fpermissive`.
+const PERMISSIVE: &str = " [-fpermissive]";
+
+/// Returns true if a log has a message about a name that changes its meaning in a class.
+pub fn has_changed_meaning(log: &str) -> bool {
+    log.contains(CHANGED)
+}
+
+/// Returns a log of `-fpermissive` without the messages about names that change their meaning, and with errors where
+/// the option has made warnings of errors. The flag is true if there are any of these.
+pub fn without_changed_meanings(log: &str) -> (String, bool) {
+    let mut has_error = false;
+    let messages = parts(log).into_iter().filter(|it| !it.main.contains(CHANGED));
+    let strict = messages.map(|it| {
+        let is_error = it.main.trim_end().ends_with(PERMISSIVE);
+        has_error |= is_error;
+        let text = it.text.replacen(PERMISSIVE, "", usize::from(is_error));
+        text.replacen(": warning: ", ": error: ", usize::from(is_error))
+    });
+    (strict.collect(), has_error)
+}
+
 /// Returns the messages of a log that are about the program, or all messages if none of those is an error.
 /// `text` is the preprocessed text.
 pub fn program_messages(log: &str, text: &str) -> String {
-    known_names::original(&about_program(log, text)).into_owned()
+    known_names::original(&about_program(&refused_ptx(log), text)).into_owned()
+}
+
+/// Returns a log in which a call of a function with the attribute `error` is the message of that attribute alone.
+fn refused_ptx(log: &str) -> String {
+    let plain = |line: &str| {
+        let (before, after) = line.split_once("call to '")?;
+        let behind = ["declared with attribute error: ", "declared with 'error' attribute: "];
+        let message = behind.iter().find_map(|it| Some(after.split_once(it)?.1))?;
+        Some(format!("{before}{message}"))
+    };
+    log.split_inclusive('\n').map(|it| plain(it).unwrap_or_else(|| it.to_owned())).collect()
 }
 
 fn about_program(log: &str, text: &str) -> String {
@@ -118,7 +154,30 @@ fn parts(log: &str) -> Vec<Message<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use super::program_messages;
+    use super::{has_changed_meaning, program_messages, without_changed_meanings};
+
+    #[test]
+    fn refused_instructions_are_named_without_the_function_that_refuses_them() {
+        let end = "inline PTX: 'exit' is not there\n";
+        for said in ["declared with attribute error: ", "declared with 'error' attribute: "] {
+            let log = format!("lib.h:3:9: error: call to 'gpuarray_refused_0' {said}{end}");
+            assert_eq!(program_messages(&log, ""), format!("lib.h:3:9: error: {end}"));
+        }
+    }
+
+    #[test]
+    fn names_may_change_their_meaning_and_nothing_else_is_permitted() {
+        let changed = "k.cu:3:9: warning: declaration of 'using T = int' changes meaning of 'T' [-fpermissive]\n\
+                       k.cu:2:5: note: used here to mean 'T'\n";
+        let other = "k.cu:7:2: warning: unused variable 'x' [-Wunused]\n";
+        let error = "k.cu:9:1: warning: invalid conversion from 'int' to 'int*' [-fpermissive]\n";
+        assert!(has_changed_meaning(changed) && !has_changed_meaning(other));
+        let both = format!("{changed}{other}");
+        assert_eq!(without_changed_meanings(&both), (other.to_owned(), false));
+        let strict = format!("{other}k.cu:9:1: error: invalid conversion from 'int' to 'int*'\n");
+        assert_eq!(without_changed_meanings(&format!("{both}{error}")), (strict, true));
+        assert_eq!(without_changed_meanings(""), (String::new(), false));
+    }
 
     #[test]
     fn what_is_about_the_drivers_text_is_left_out() {

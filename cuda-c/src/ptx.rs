@@ -43,10 +43,22 @@ pub(crate) fn is_used(tokens: &Tokens<'_>) -> bool {
 
 /// Returns the replacements for the `asm` statements of a text.
 ///
+/// A statement that the host does not support, in a file that the program includes, is an error only if the program
+/// uses its function.
+///
 /// # Errors
 /// Messages with file and line for instructions that the host does not support.
 pub(crate) fn edits(tokens: &Tokens<'_>, is_hip: bool) -> Result<Vec<Edit>, String> {
-    let mut messages = Vec::new();
+    let (mut messages, mut edits) = (Vec::new(), Vec::new());
+    let mut refuse = |at: usize, number: usize, message: String| match tokens
+        .is_included(at)
+        .then(|| refused_if_used(tokens, at, number, &message))
+        .flatten()
+    {
+        Some(edit) => edits.push(edit),
+        None => messages.push(message),
+    };
+    let mut written = Vec::new();
     let mut all = Vec::new();
     for (number, site) in statement::find(tokens).into_iter().enumerate() {
         match read(tokens, site.at, number, is_hip) {
@@ -54,11 +66,10 @@ pub(crate) fn edits(tokens: &Tokens<'_>, is_hip: bool) -> Result<Vec<Edit>, Stri
             // A function without qualifiers runs on the host, and its `asm` is in the host's own assembly
             // language.
             Err(_) if !site.is_device => {}
-            Err(message) => messages.push(message),
+            Err(message) => refuse(site.at, number, message),
         }
     }
     let keeps_carry = all.iter().any(|(_, _, (_, items))| writer::asks_for_carry(items));
-    let mut edits = Vec::new();
     // The registers that earlier statements have declared, and the block of each.
     let mut declared: Vec<(Option<usize>, Scope)> = Vec::new();
     for (number, site, (statement, items)) in &all {
@@ -71,14 +82,30 @@ pub(crate) fn edits(tokens: &Tokens<'_>, is_hip: bool) -> Result<Vec<Edit>, Stri
                     declared.push((site.braces.last().copied(), own));
                 }
                 let (first, last) = (statement.range.start, statement.range.end - 1);
-                edits.push((tokens.all[first].start, tokens.all[last].end, text));
+                written.push((tokens.all[first].start, tokens.all[last].end, text));
             }
             Err(_) if !site.is_device => {}
-            Err(wrong) => messages.push(placed(tokens, statement, &wrong)),
+            Err(wrong) => refuse(site.at, *number, placed(tokens, statement, &wrong)),
         }
     }
+    edits.extend(written);
+    edits.sort_unstable_by_key(|it: &Edit| it.0);
     messages.truncate(MOST_MESSAGES);
     if messages.is_empty() { Ok(edits) } else { Err(messages.concat()) }
+}
+
+/// Returns the replacement for a statement that the host does not support: code for which the compiler reports the
+/// error unless it is never used. Returns `None` for a statement that is not complete.
+fn refused_if_used(tokens: &Tokens<'_>, at: usize, number: usize, message: &str) -> Option<Edit> {
+    let open = (at..tokens.len()).find(|&it| tokens.at(it) == "(")?;
+    let end = tokens.partner(open)? + 1;
+    let (file, line) = tokens.line(end)?;
+    let (_, said) = message.trim_end().split_once("error: ")?;
+    let name = format!("gpuarray_refused_{number}");
+    let text = format!(
+        "{{ void {name}() __attribute__((error({said:?}))); {name}(); }}\n# {line} \"{file}\"\n"
+    );
+    (tokens.at(end) == ";").then(|| (tokens.all[at].start, tokens.all[end].end, text))
 }
 
 /// Reads a statement and the PTX in it.

@@ -1,6 +1,7 @@
 //! Tokens of preprocessed C++: no comments, no macros and no continued lines are left in it.
 
 use crate::headers;
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// The kind of a token.
@@ -40,6 +41,8 @@ struct LineMarker {
     is_language: bool,
     is_system: bool,
     has_flags: bool,
+    /// The number of files that include this one.
+    depth: usize,
 }
 
 const NONE: u32 = u32::MAX;
@@ -49,6 +52,7 @@ impl<'a> Tokens<'a> {
         let mut tokens = Tokens { text, all: Vec::new(), partners: Vec::new(), lines: Vec::new() };
         tokens.read();
         tokens.match_groups();
+        tokens.take_device_files();
         tokens
     }
 
@@ -181,6 +185,11 @@ impl<'a> Tokens<'a> {
         markers.into_iter().any(|it| it.number == 1 && !it.has_flags)
     }
 
+    /// True for a token of a file that another one includes.
+    pub(crate) fn is_included(&self, index: usize) -> bool {
+        self.marker(self.all[index].start).is_some_and(|it| it.depth > 0)
+    }
+
     fn marker(&self, position: usize) -> Option<&LineMarker> {
         let after = self.lines.partition_point(|marker| marker.next_line <= position);
         self.lines[..after].last()
@@ -258,11 +267,42 @@ impl<'a> Tokens<'a> {
         let Some(close) = line.rfind('"').filter(|&it| it > open) else { return };
         let is_language = line[open + 1..close].starts_with(headers::PREFIX);
         let flags = line[close + 1..].split_whitespace();
-        let is_system = is_language || flags.clone().any(|flag| flag == "3");
+        let has = |wanted: &str| flags.clone().any(|flag| flag == wanted);
+        let is_system = is_language || has("3");
+        let around = self.lines.last().map_or(0, |it| it.depth);
+        let depth = (around + usize::from(has("1"))).saturating_sub(usize::from(has("2")));
         let has_flags = flags.count() > 0;
         let file = start + open + 1..start + close;
         let next_line = end + 1;
-        self.lines.push(LineMarker { next_line, number, file, is_language, is_system, has_flags });
+        self.lines.push(LineMarker {
+            next_line,
+            number,
+            file,
+            is_language,
+            is_system,
+            has_flags,
+            depth,
+        });
+    }
+
+    /// Makes files with functions of the device a part of the program, although they say that they are the system's.
+    fn take_device_files(&mut self) {
+        let is_qualifier = |it: &&Token| {
+            it.kind == Kind::Word && self.text[it.start..it.end].starts_with("__gpuarray_")
+        };
+        let file = |it: &Token| {
+            // The token has a marker of its own, because a macro wrote it.
+            let marker = self.marker(it.start).filter(|it| !it.is_language)?;
+            Some(&self.text[marker.file.clone()])
+        };
+        let files: HashSet<&str> = self.all.iter().filter(is_qualifier).filter_map(file).collect();
+        if files.is_empty() {
+            return;
+        }
+        for marker in &mut self.lines {
+            marker.is_system &=
+                marker.is_language || !files.contains(&self.text[marker.file.clone()]);
+        }
     }
 
     fn match_groups(&mut self) {

@@ -326,6 +326,23 @@ impl Compiler {
             let text = precompiled::replaced(self, source)?;
             return self.compile_with_fallbacks(&Preprocessed { text, ..source.clone() });
         }
+        let permissive = self.permissive().filter(|&it| {
+            cuda_c::has_changed_meaning(log) && !source.options.code.iter().any(|own| own == it)
+        });
+        if let Some(permissive) = permissive {
+            let mut source = source.clone();
+            source.options.code.push(permissive.to_owned());
+            return match self.compile_with_fallbacks(&source) {
+                Ok(compiled) => match cuda_c::without_changed_meanings(&compiled.log) {
+                    (log, false) => Ok(Compiled { log, ..compiled }),
+                    (log, true) => Err(Error::Refused(log)),
+                },
+                Err(Error::Refused(log)) => {
+                    Err(Error::Refused(cuda_c::without_changed_meanings(&log).0))
+                }
+                other => other,
+            };
+        }
         match cuda_c::without_constexpr(&source.text, log) {
             Some(text) => self.compile_text(source, &text),
             None => compiled,

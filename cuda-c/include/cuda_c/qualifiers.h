@@ -30,8 +30,9 @@
 #define __HIP_PLATFORM_AMD__ 1
 #else
 // Programs test these macros before they use extensions of C++. NVRTC, which compiles the same programs for a
-// GPU, defines all of them. The architecture is the first one with all features that these headers offer
+// GPU, defines all but the first, which nvcc defines. The architecture is the first one with all features that these headers offer
 // outside inline PTX; a newer one would make programs choose other instructions.
+#define __NVCC__ 1
 #define __CUDACC__ 1
 #define __CUDACC_RTC__ 1
 #define __CUDACC_VER_MAJOR__ 12

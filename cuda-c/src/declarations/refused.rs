@@ -19,6 +19,7 @@ pub(super) fn check(tokens: &Tokens<'_>) -> Result<(), String> {
     };
     for at in 0..tokens.len() {
         let what = match tokens.at(at) {
+            "<" if is_launch(tokens, at) && tokens.is_included(at) => continue,
             "<" if is_launch(tokens, at) && has_main() => {
                 "this is a whole program, which launches kernels itself (<<<...>>> and main): only code of the \
                  device can be compiled, and the program that compiles it launches them"
@@ -40,6 +41,30 @@ pub(super) fn check(tokens: &Tokens<'_>) -> Result<(), String> {
         return Err(format!("{}: error: {what}\n", tokens.position(at)));
     }
     Ok(())
+}
+
+/// Returns edits that remove `<<<...>>>` from files that the program includes. Libraries have functions of the host
+/// beside those of the device.
+pub(super) fn included_launches(tokens: &Tokens<'_>) -> Vec<(usize, usize)> {
+    let launches = (0..tokens.len()).filter(|&at| is_launch(tokens, at) && tokens.is_included(at));
+    let end = |open: usize| {
+        let mut at = open;
+        while at < tokens.len() {
+            match tokens.at(at) {
+                "(" | "[" | "{" => at = tokens.partner(at)?,
+                ">" if (at..at + 2)
+                    .all(|it| tokens.is_adjacent(it) && tokens.at(it + 1) == ">") =>
+                {
+                    return Some(tokens.all[at + 2].end);
+                }
+                ";" | "}" => return None,
+                _ => {}
+            }
+            at += 1;
+        }
+        None
+    };
+    launches.filter_map(|at| Some((tokens.all[at].start, end(at)?))).collect()
 }
 
 /// Refuses kernels that return a value.
@@ -74,7 +99,7 @@ fn is_launch(tokens: &Tokens<'_>, at: usize) -> bool {
     let is_adjacent =
         |a: usize| tokens.at(a + 1) == "<" && tokens.all[a].end == tokens.all[a + 1].start;
     let is_operator = at > 0 && matches!(tokens.at(at - 1), "operator" | "<");
-    is_adjacent(at) && is_adjacent(at + 1) && !is_operator
+    tokens.at(at) == "<" && is_adjacent(at) && is_adjacent(at + 1) && !is_operator
 }
 
 /// Returns true in a function that is neither a kernel nor a device function.

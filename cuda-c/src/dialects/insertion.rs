@@ -4,7 +4,7 @@
 use super::Dialect;
 use super::code::{code_of, definitions, directives, includes};
 use super::unasked;
-use super::vendor::Vendor;
+use super::vendor::{CUB, Vendor, may_be_of_libraries};
 use crate::headers::{BUILT_IN, OF_PROGRAMS, STD, for_gpu};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -26,6 +26,9 @@ const OF_STD_HERE: &[&str] = &["array", "functional", "limits", "tuple", "type_t
 const OF_STD: &[&str] =
     &["initializer_list", "iterator", "numeric", "optional", "ratio", "variant"];
 
+/// The header of all of CUB, in whose place [`CUB`] is compiled.
+const ALL_OF_CUB: &str = "cub/cub.cuh";
+
 /// Headers of functions of the host, which programs include for code that no kernel uses.
 const OF_HOST: &str = "
     algorithm ctype.h cctype cerrno chrono deque cstdarg cstdbool errno.h exception fstream
@@ -46,16 +49,11 @@ pub(super) struct Headers<'a> {
 }
 
 impl Headers<'_> {
-    /// Returns true for a header of the C++ library, or of Thrust, that NVIDIA's package has.
+    /// Returns true for a header of the C++ library that NVIDIA's package has.
     fn is_of_vendor(self, name: &str) -> bool {
         self.dialect == Dialect::Nvrtc
-            && match name.starts_with("thrust/") {
-                true => self.vendor.folder(name).is_some(),
-                false => {
-                    OF_STD_HERE.contains(&name)
-                        && self.vendor.folder(&format!("cuda/{STD}{name}")).is_some()
-                }
-            }
+            && OF_STD_HERE.contains(&name)
+            && self.vendor.folder(&format!("cuda/{STD}{name}")).is_some()
     }
 
     /// Returns the text of a header, with the headers in it that it includes.
@@ -71,6 +69,9 @@ impl Headers<'_> {
         }
         if self.is_of_vendor(name) {
             return None;
+        }
+        if name == ALL_OF_CUB && self.dialect == Dialect::Nvrtc {
+            return self.text(CUB);
         }
         let is_amd = self.dialect == Dialect::Hiprtc;
         let found = match OF_STD_HERE.contains(&name) {
@@ -99,7 +100,8 @@ impl Headers<'_> {
         for include in includes(text) {
             let Range { start, end } = include.range;
             let is_code = code[start..end].contains('#');
-            if !is_code || folders.iter().any(|it| it.join(include.name).is_file()) {
+            let is_own = || folders.iter().any(|it| it.join(include.name).is_file());
+            if !is_code || (include.name != ALL_OF_CUB && is_own()) {
                 continue;
             }
             let new = match self.text(include.name) {
@@ -184,6 +186,21 @@ pub(super) fn own_texts(text: &str, folders: &[PathBuf]) -> Vec<String> {
     let mut texts = Vec::new();
     read(text.to_owned(), folders, &mut HashSet::new(), &mut texts);
     texts
+}
+
+/// Returns the headers of C++ libraries, NVIDIA's among them, that a text for the host includes.
+pub(super) fn of_cpp_for_host(text: &str) -> impl Iterator<Item = &str> {
+    let of_nvidia = includes(text).map(|it| it.name).filter(|it| may_be_of_libraries(it));
+    of_cpp(text).into_iter().chain(of_nvidia)
+}
+
+/// Returns a text that includes CUB's parts for kernels in place of all of CUB.
+pub(super) fn with_cub_for_kernels(text: &str) -> String {
+    let code = code_of(text, false);
+    let of_cub =
+        includes(text).filter(|it| it.name == ALL_OF_CUB && code[it.range.clone()].contains('#'));
+    let places = of_cub.map(|it| (it.range, format!("#include <{CUB}>")));
+    replaced(text, places.collect())
 }
 
 /// Returns a text in which its definitions of macros that unasked headers have replace those.

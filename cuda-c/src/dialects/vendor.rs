@@ -2,6 +2,7 @@
 
 use super::Dialect;
 use super::code::includes;
+use crate::headers::header_text;
 use std::path::{Path, PathBuf};
 
 /// The start of a header's name, and the folder and the package that have it, for the first that matches.
@@ -36,6 +37,12 @@ const STARTS: &[&str] = &[
     "vector_",
 ];
 
+/// Starts of the names of headers of NVIDIA's C++ libraries (CCCL), which host compilers take as well.
+const OF_CPP: &[&str] = &["cub/", "thrust/", "cuda/", "nv/"];
+
+/// The header that includes the parts of CUB for kernels.
+pub(super) const CUB: &str = "pygpu-cub.hpp";
+
 /// A header that only a toolkit has.
 const OF_TOOLKITS: &str = "nvfunctional";
 
@@ -61,6 +68,16 @@ fn of_toolkits(name: &str) -> Option<PathBuf> {
 
 fn is_of_nvidia(name: &str) -> bool {
     STARTS.iter().any(|it| name.starts_with(it))
+}
+
+/// Returns true for a header of NVIDIA's C++ libraries. The host has some of them itself.
+pub(super) fn may_be_of_libraries(name: &str) -> bool {
+    name == CUB || OF_CPP.iter().any(|it| name.starts_with(it))
+}
+
+/// Returns true for a header of NVIDIA's C++ libraries that the host's own headers lack.
+fn is_of_libraries(name: &str) -> bool {
+    may_be_of_libraries(name) && header_text(name).is_none()
 }
 
 fn package(name: &str) -> (&'static str, &'static str) {
@@ -101,6 +118,15 @@ impl Vendor<'_> {
             named.into_iter().map(include).chain(versions)
         });
         folders.find(|folder| folder.join(name).is_file())
+    }
+
+    /// Returns the folder of NVIDIA's C++ libraries if texts include headers that only those have. A toolkit's folder
+    /// with other headers in it would hide the host's own ones.
+    pub(super) fn libraries_for_host(self, texts: &[String]) -> Option<PathBuf> {
+        let mut names = texts.iter().flat_map(|text| includes(text)).map(|it| it.name);
+        let name = names.find(|it| is_of_libraries(it))?;
+        let mut folders = toolkits().into_iter().map(|it| it.join("include/cccl"));
+        self.of_packages(name).or_else(|| folders.find(|it| it.join(name).is_file()))
     }
 
     /// Returns the headers that a text includes and that are NVIDIA's and installed.
@@ -166,7 +192,7 @@ pub fn advice(log: &str, dialect: Dialect, compiler: &str) -> String {
         names.extend(name.filter(|it| !names.contains(it)));
     }
     let sentences = names.into_iter().filter_map(|name| {
-        if dialect == Dialect::Host && is_of_nvidia(name) {
+        if dialect == Dialect::Host && is_of_nvidia(name) && !is_of_libraries(name) {
             return Some(format!("{name} is for NVIDIA's compiler; kernels on the host do without it"));
         }
         if name == OF_TOOLKITS {
@@ -174,6 +200,9 @@ pub fn advice(log: &str, dialect: Dialect, compiler: &str) -> String {
         }
         let package = is_of_nvidia(name).then(|| package(name).1)?;
         let package = if is_plain { package.trim_end_matches("-cu12") } else { package };
+        if dialect == Dialect::Host {
+            return Some(format!("{name} comes with the package {package} (pip install {package})"));
+        }
         let end = match dialect {
             Dialect::Hiprtc => "; it may be for NVIDIA's compiler alone",
             _ => "",
@@ -199,7 +228,9 @@ mod tests {
         assert!(
             advice(log, Dialect::Nvrtc, "NVRTC 13.0").contains("pip install nvidia-cuda-cccl)")
         );
-        assert!(!advice(log, Dialect::Host, "c++").contains("pip"));
+        assert!(advice(log, Dialect::Host, "c++").ends_with("(pip install nvidia-cuda-cccl-cu12)"));
+        let of_toolkit = log.replace("cuda/std/ratio", "cuda_fp8.h");
+        assert!(!advice(&of_toolkit, Dialect::Host, "c++").contains("pip"));
         let log = "kernel.cu:1:10: fatal error: 'cublas_v2.h' file not found";
         assert!(
             advice(log, Dialect::Hiprtc, "NVRTC 12.9")

@@ -172,6 +172,7 @@ pub(super) const ROWS: &[Row] = &[
     row("vote", "sync.all|any|uni.pred", "p = p u32"),
     row("vote", "all|any|uni.pred", "p = p"),
     row("vote", "sync.ballot.b32", "b32 = p u32"),
+    row("vote", "ballot.sync.b32", "b32 = p u32"),
     row("vote", "ballot.b32", "b32 = p"),
     row("match", "any.sync.b32|b64", "b32 = T u32"),
     row("match", "all.sync.b32|b64", "b32|p = T u32"),

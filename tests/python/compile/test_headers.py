@@ -460,3 +460,59 @@ def test_a_program_that_knows_of_hip_decides_by_that():
     text = "#ifdef __HIPCC__\n#define ASK 2\n#elif defined(__CUDACC__)\n#define ASK 1\n#endif\n"
     text += "__global__ void asks(float *x) { x[0] = ASK; }"
     assert asked(text)[0] == (2 if BACKEND == "hip" else 1)
+
+
+LIBRARY = """
+#if !defined(__NVCC__) || !defined(__CUDACC__)
+#error not nvcc
+#endif
+#include <math.h>
+namespace library {
+using ::nexttoward;
+using ::sqrtl;
+template <int N> struct Row { float x[N]; };
+template <int N> struct Matrix {
+    using Row = library::Row<N>;
+    Row rows[N];
+};
+template <class K> int doit(K k, dim3 grid, int n) {
+    k<<<grid, dim3(n > 3 ? 1 : 2), (size_t)0>>>(n);
+    return 0;
+}
+__device__ inline float twice(float x) {
+    float y;
+    asm("add.f32 %0, %1, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+__device__ inline void leave() { asm volatile("exit;"); }
+}
+"""
+
+
+@pytest.mark.skipif(BACKEND != "host", reason="a GPU's compiler has all instructions")
+def test_of_a_librarys_header_only_what_is_used_must_work_on_the_host(tmp_path):
+    (tmp_path / "library.h").write_text(LIBRARY)
+    # The pragma of a library that does not want warnings.
+    (tmp_path / "quiet.h").write_text("#pragma GCC system_header\n" + LIBRARY)
+    text = """
+    #include "library.h"
+    extern "C" __global__ void f(float *x) {
+        library::Matrix<2> m = {{{{1, 2}}, {{3, 4}}}};
+        *x = library::twice(m.rows[1].x[0]);
+    }
+    """
+    for source in (text, text.replace("library.h", "quiet.h")):
+        x = np.zeros(1, np.float32)
+        # Warnings are errors in this test.
+        module = SourceModule(source, no_extern_c=True, include_dirs=[str(tmp_path)])
+        module.get_function("f")(driver.InOut(x), block=(1, 1, 1))
+        assert x[0] == 6
+        used = source.replace("*x =", "library::leave(); *x =")
+        with pytest.raises(driver.CompileError) as refused:
+            SourceModule(used, no_extern_c=True, include_dirs=[str(tmp_path)])
+        name = "quiet.h:24" if "quiet" in source else "library.h:23"
+        assert re.search(rf"{name}(:\d+)?: error: inline PTX: 'exit'", refused.value.stderr)
+    wrong = text.replace("*x =", "int *p = 1; *x =")
+    with pytest.raises(driver.CompileError, match=r"error: invalid conversion") as refused:
+        SourceModule(wrong, no_extern_c=True, include_dirs=[str(tmp_path)])
+    assert "permissive" not in str(refused.value) and "changes meaning" not in str(refused.value)

@@ -32,8 +32,18 @@ impl Compiler {
                 // Failed optimisations that a pragma requested.
                 "-Wno-pass-failed",
             ],
+            // A class may name a member as a type that its declarations have used before.
+            false if self.toolchain.major_version() >= 13 => {
+                &["-Wno-narrowing", "-Wno-changes-meaning"]
+            }
             false => &["-Wno-narrowing"],
         }
+    }
+
+    /// The option with which versions of GCC before 13 accept what `-Wno-changes-meaning` accepts, and more.
+    pub(super) fn permissive(&self) -> Option<&'static str> {
+        let is_needed = !self.toolchain.is_clang && self.toolchain.major_version() < 13;
+        is_needed.then_some("-fpermissive")
     }
 
     fn target_options(&self) -> Vec<String> {
