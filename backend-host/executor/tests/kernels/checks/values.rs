@@ -26,9 +26,11 @@ extern "C" __global__ void atomic(char *a, int n) {
 }
 struct __attribute__((packed)) Packed { char kind; volatile int value; };
 extern "C" __global__ void packed(Packed *a, int n) { if (threadIdx.x == 0) a->value = n; }
+struct __attribute__((aligned(64))) Wide { int value; };
+extern "C" __global__ void wide(char *a, int n) { ((Wide *)(a + (80 - (size_t)a % 64) % 64 + n))->value = 1; }
 "#,
     );
-    let mut array = vec![0; 24];
+    let mut array = vec![0; 48];
     let mut run = |name, number| run(&library, name, (1, 8), &mut array, number, OTHERS);
     assert_eq!(run("divide", 8), None);
     let texts = ["thread (5, 0, 0) divides by zero, in kernel.cu:2"];
@@ -52,6 +54,9 @@ extern "C" __global__ void packed(Packed *a, int n) { if (threadIdx.x == 0) a->v
         ["accesses 4 bytes at", "by an atomic operation, in kernel.cu:15", "not a multiple of 4"];
     found(run("atomic", 9), FailureKind::Address, &texts);
     assert_eq!(run("packed", 4), None);
+    // 16 bytes behind a multiple of 64: a GPU accesses at most 16 bytes at a time.
+    assert_eq!(run("wide", 0), None);
+    found(run("wide", 8), FailureKind::Address, &["kernel.cu:22", "not a multiple of 64"]);
     let without = Checks { arithmetic: false, ..OTHERS };
     assert_eq!(super::run(&library, "atomic", (1, 8), &mut [0; 24], 9, without), None);
 }
