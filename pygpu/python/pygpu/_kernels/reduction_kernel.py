@@ -15,6 +15,7 @@ array(6., dtype=float32)
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +32,10 @@ if TYPE_CHECKING:
 
 
 _PARTIALS = "pycuda_reduction_inp"
-# Values that a thread of the host combines elements into: a power of two.
-_LANES = 16
+# The kernels for threads and for the host, where a block is one thread, and the words in them that
+# pieces of the program take the place of.
+_HEADER, _HOST_HEADER = "pygpu-reduction.hpp", "pygpu-host-reduction.hpp"
+_WORD = re.compile(r"\bPYGPU_([A-Z]+)\b(?:\(([^;\n]+)\);)?")
 
 
 def _begin(name: str, out_type: str, preamble: str, block_size: int) -> str:
@@ -45,111 +48,43 @@ struct pygpu_values {{
 """
 
 
-class _Texts:
-    """The expressions of a kernel, as statements around them need them; without ``map_expr``, its
-    elements are results of another one."""
+def _kernel(
+    header: str,
+    name: str,
+    parameters: str,
+    arrays: str,
+    neutral: Any,
+    reduce_expr: str,
+    map_expr: str | None,
+) -> str:
+    """Returns a kernel whose blocks have one result each: a header with pieces of the program.
 
-    def __init__(self, name: str, neutral: Any, reduce_expr: str, map_expr: str | None) -> None:
-        self.neutral = snippets.part(f"neutral of {name}", str(neutral))
-        if map_expr is None:
-            self._mapped = f"{_PARTIALS}[i]"
-        else:
-            self._mapped = snippets.part(f"map_expr of {name}", map_expr)
-        self._reduced = snippets.part(f"reduce_expr of {name}", reduce_expr)
-
-    def mapped(self, value: str) -> str:
-        """Returns the declaration of a value: that of the element at ``i``."""
-        return f"const auto {value} = ({self._mapped});"
-
-    def reduced(self, target: str, other: str, kind: str = "const auto") -> str:
-        """Returns the assignment of two values' combination to the first one. The expression names
-        them ``a`` and ``b``, whatever the arrays are called."""
-        return f"{{ out_type &a = {target}; {kind} &b = {other}; a = ({self._reduced}); }}"
-
-
-def _kernel(name: str, parameters: str, arrays: str, texts: _Texts, block_size: int) -> str:
-    """Returns a kernel whose blocks have one result each.
-
-    Threads first combine elements a whole grid apart, four at a time so that their loads overlap.
-    The shared memory is untyped, so that no constructor runs there.
+    Without ``map_expr``, its elements are results of another one. ``reduce_expr`` names two values
+    ``a`` and ``b``, whatever the arrays are called.
     """
-    size = block_size - 1
-    values = "".join(
-        f"        i = pygpu_at + {k} * pygpu_step;\n        {texts.mapped(f'pygpu_{k}')}\n"
-        for k in range(4)
-    )
-    combined = "".join(f"        {texts.reduced('acc', f'pygpu_{k}')}\n" for k in range(4))
-    return f"""
-extern "C" __global__ void {name}(out_type *out, {parameters})
-{{
-    __shared__ pygpu_values pygpu_shared;
-    out_type *sdata = (out_type *)pygpu_shared.bytes;
-    {arrays}
-    const unsigned tid = threadIdx.x;
-    const size_t pygpu_step = (size_t)gridDim.x * BLOCK_SIZE;
-    out_type acc = {texts.neutral};
-    size_t i, pygpu_at = (size_t)blockIdx.x * BLOCK_SIZE + tid;
-    for (; pygpu_at + 3 * pygpu_step < n; pygpu_at += 4 * pygpu_step) {{
-{values}{combined}    }}
-    for (i = pygpu_at; i < n; i += pygpu_step) {{
-        {texts.mapped("pygpu_0")}
-        {texts.reduced("acc", "pygpu_0")}
-    }}
-    sdata[tid] = acc;
-    __syncthreads();
-    for (unsigned pygpu_half = {1 << max(size.bit_length() - 1, 0)}; pygpu_half > 0;
-         pygpu_half /= 2) {{
-        if (tid < pygpu_half && tid + pygpu_half < BLOCK_SIZE) {{
-            {texts.reduced("sdata[tid]", "sdata[tid + pygpu_half]", "out_type")}
-        }}
-        __syncthreads();
-    }}
-    if (tid == 0) {{
-        out[blockIdx.x] = sdata[0];
-    }}
-}}
-"""
+    mapped = f"{_PARTIALS}[i]"
+    if map_expr is not None:
+        mapped = snippets.part(f"map_expr of {name}", map_expr)
+    reduced = snippets.part(f"reduce_expr of {name}", reduce_expr)
+    pieces = {
+        "REDUCTION": name,
+        "PARAMETERS": parameters,
+        "ARRAYS": arrays,
+        "NEUTRAL": snippets.part(f"neutral of {name}", str(neutral)),
+    }
 
+    def piece(found: re.Match[str]) -> str:
+        word, values = found.groups()
+        if word == "MAP":
+            return f"const auto {values} = ({mapped});"
+        if word == "REDUCE":
+            target, other = values.split(", ")
+            return f"{{ out_type &a = {target}; auto &b = {other}; a = ({reduced}); }}"
+        return pieces[word]
 
-def _kernel_of_host(name: str, parameters: str, arrays: str, texts: _Texts) -> str:
-    """Returns the kernel for the host, where a block is one thread and combines a part of the
-    elements, in :data:`_LANES` independent values."""
-    halves = []
-    half = _LANES
-    while half := half // 2:
-        other = f"pygpu_lanes[pygpu_k + {half}]"
-        halves.append(
-            f"        for (int pygpu_k = 0; pygpu_k < {half}; ++pygpu_k) {{\n"
-            f"            {texts.reduced('pygpu_lanes[pygpu_k]', other, 'out_type')}\n"
-            "        }\n"
-        )
-    return f"""
-extern "C" __global__ void {name}(out_type *out, {parameters})
-{{
-    {arrays}
-    const size_t pygpu_most = n / gridDim.x, pygpu_more = n % gridDim.x, pygpu_block = blockIdx.x;
-    size_t pygpu_at =
-        pygpu_block * pygpu_most + (pygpu_block < pygpu_more ? pygpu_block : pygpu_more);
-    const size_t pygpu_end = pygpu_at + pygpu_most + (pygpu_block < pygpu_more);
-    out_type acc = {texts.neutral};
-    if (pygpu_end - pygpu_at >= {_LANES}) {{
-        out_type pygpu_lanes[{_LANES}] = {{{", ".join(["acc"] * _LANES)}}};
-        for (; pygpu_end - pygpu_at >= {_LANES}; pygpu_at += {_LANES}) {{
-            for (int pygpu_k = 0; pygpu_k < {_LANES}; ++pygpu_k) {{
-                const size_t i = pygpu_at + pygpu_k;
-                {texts.mapped("pygpu_value")}
-                {texts.reduced("pygpu_lanes[pygpu_k]", "pygpu_value")}
-            }}
-        }}
-{"".join(halves)}        {texts.reduced("acc", "pygpu_lanes[0]", "out_type")}
-    }}
-    for (size_t i = pygpu_at; i < pygpu_end; ++i) {{
-        {texts.mapped("pygpu_value")}
-        {texts.reduced("acc", "pygpu_value")}
-    }}
-    out[blockIdx.x] = acc;
-}}
-"""
+    # The comment at the beginning has the words as well.
+    _, _, code = str(_core.header_text(header)).partition("\n\n")
+    return _WORD.sub(piece, code.removesuffix("#endif\n"))
 
 
 def get_reduction_module(
@@ -187,8 +122,7 @@ def get_reduction_module(
     source = snippets.headers(Strides())
     source += _begin(name, out_type, preamble, block_size)
     parameters = f"{arguments}, unsigned int seq_count, size_t n"
-    texts = _Texts(name, neutral, reduce_expr, map_expr)
-    source += _kernel(name, parameters, "", texts, block_size)
+    source += _kernel(_HEADER, name, parameters, "", neutral, reduce_expr, map_expr)
     return snippets.module_of(source, options, keep)
 
 
@@ -331,7 +265,7 @@ class ReductionKernel(_core.ReductionLauncher):
         neutral, reduce_expr, map_expr, preamble = self._expressions
         name, options, keep = self._compilation
         names = (f"{name}_stage1", f"{name}_stage2")
-        on_host = _core.runs_kernels_on_host()
+        header = _HOST_HEADER if _core.runs_kernels_on_host() else _HEADER
 
         def build(strides: Strides) -> Any:
             source = snippets.headers(strides)
@@ -341,8 +275,7 @@ class ReductionKernel(_core.ReductionLauncher):
             inputs = f"const out_type *{_PARTIALS}, {parameters}"
             stages = (names[0], parameters, map_expr), (names[1], inputs, None)
             for stage, own, expression in stages:
-                text = stage, own, arrays, _Texts(name, neutral, reduce_expr, expression)
-                source += _kernel_of_host(*text) if on_host else _kernel(*text, THREADS)
+                source += _kernel(header, stage, own, arrays, neutral, reduce_expr, expression)
             return snippets.module_of(source, options, keep)
 
         module = snippets.build_strided(build, Strides(ranks, wide), name)

@@ -6,47 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from pygpu import driver, gpuarray
+from pygpu import _core, driver, gpuarray
 from pygpu.compiler import SourceModule
 from pygpu.gpuarray import GPUArray
 from pygpu.tools import context_dependent_memoize, dtype_to_ctype
 
 __all__ = ["CoordinateSpMV"]
 
-# Groups of 32 threads go through a row each, and add their sums in shared memory.
-_KERNEL = """
-#include <pycuda-complex.hpp>
-typedef {value} value_type;
-
-extern "C" __global__ void add_product(
-    const int *row_starts, const int *columns, const value_type *values, const value_type *x,
-    value_type *y, int rows)
-{{
-    __shared__ double2 memory[{threads}];
-    value_type *part = (value_type *) memory + threadIdx.x;
-    const int lane = threadIdx.x % 32;
-    const int row = (blockIdx.x * {threads} + threadIdx.x) / 32;
-    value_type sum = 0;
-    if (row < rows)
-        for (int n = row_starts[row] + lane; n < row_starts[row + 1]; n += 32)
-            sum += values[n] * x[columns[n]];
-    *part = sum;
-    for (int step = 16; step > 0; step /= 2) {{
-        __syncthreads();
-        if (lane < step) *part += part[step];
-    }}
-    if (lane == 0 && row < rows) y[row] += *part;
-}}
-"""
 _THREADS = 128
 
 
 @context_dependent_memoize
 def _kernel(dtype: np.dtype[Any]) -> driver.Function:
-    source = _KERNEL.format(value=dtype_to_ctype(dtype), threads=_THREADS)
-    if dtype.kind != "c":
-        source = source.replace("#include <pycuda-complex.hpp>\n", "")
-    module = SourceModule(source, no_extern_c=True)
+    begin = f"typedef {dtype_to_ctype(dtype)} value_type;\n#define PYGPU_THREADS {_THREADS}\n"
+    begin = f"#include <pycuda-complex.hpp>\n{begin}" if dtype.kind == "c" else begin
+    module = SourceModule(begin + str(_core.header_text("pygpu-sparse.hpp")), no_extern_c=True)
     return module.get_function("add_product").prepare("PPPPPi")
 
 
