@@ -1,11 +1,14 @@
-"""Docstrings of families of functions, which differ in a few words."""
+"""Families of functions, which differ in a few words, and their docstrings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from functools import partial
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
+_P = ParamSpec("_P")
+_Result = TypeVar("_Result")
 
 
 def named(function: _Function, name: str, text: str) -> _Function:
@@ -13,6 +16,20 @@ def named(function: _Function, name: str, text: str) -> _Function:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = text
     return function
+
+
+def member(
+    family: Callable[Concatenate[Any, _P], _Result], first: Any, name: str, text: str
+) -> Callable[_P, _Result]:
+    """Returns a function of a family: the family's function with its first argument fixed."""
+
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _Result:
+        return family(first, *args, **kwargs)
+
+    # Of this, `inspect` shows the parameters.
+    call.__wrapped__ = partial(family, first)  # type: ignore[attr-defined]
+    call.__module__ = family.__module__
+    return named(call, name, text)
 
 
 class Decorator(Protocol):

@@ -9,6 +9,7 @@ import numpy as np
 from .. import _core
 from .._arguments import gpu_array, has_fractions
 from .._core import GPUArray
+from .._documentation import member
 from .reductions import UNSET, fit_mask, mask_of, reduce_some, stored
 
 __all__ = ["mean", "std", "var"]
@@ -69,7 +70,8 @@ def mean(
     return stored(result if compute == dtype else result.astype(dtype), out)
 
 
-def var(
+def _spread(
+    name: str,
     a: GPUArray,
     axis: Any = None,
     dtype: Any = None,
@@ -83,14 +85,13 @@ def var(
     stream: Any = None,
     allocator: Any = None,
 ) -> GPUArray:
-    """Returns the variance, real also for complex numbers, as :func:`numpy.var`."""
     gpu_array("a", a)
     ddof = degrees_of(ddof, correction)
     given = {"axis": axis, "dtype": dtype, "out": out, "ddof": ddof, "keepdims": keepdims}
     mask = mask_of(where)
     is_plain = mask is None and mean is UNSET
     if is_plain or not (dtype is None or has_fractions(np.dtype(dtype))):
-        return a.var(**given, stream=stream, allocator=allocator)
+        return getattr(a, name)(**given, stream=stream, allocator=allocator)
     a = a if stream is None else a.on(stream)
     compute, result_dtype = _moment_dtypes(a, dtype)
     mask = _core.full((), np.bool_, True) if mask is None else mask
@@ -105,7 +106,13 @@ def var(
     if dtype is None:
         result_dtype = np.empty(0, result_dtype).real.dtype
     degrees = _ufuncs["maximum"](count.reshape(total.shape) - ddof, 0)
-    return stored((total / degrees).astype(result_dtype), out)
+    variance = (total / degrees).astype(result_dtype)
+    return stored(variance if name == "var" else _ufuncs["sqrt"](variance), out)
+
+
+_VAR = "Returns the variance, real also for complex numbers, as :func:`numpy.var`."
+var = member(_spread, "var", "var", _VAR)
+std = member(_spread, "std", "std", "Returns the standard deviation, as :func:`numpy.std`.")
 
 
 def degrees_of(ddof: float, correction: Any) -> float:
@@ -115,26 +122,3 @@ def degrees_of(ddof: float, correction: Any) -> float:
     if ddof != 0:
         raise ValueError(f"ddof is {ddof} and correction {correction}; only one can be given")
     return correction
-
-
-def std(
-    a: GPUArray,
-    axis: Any = None,
-    dtype: Any = None,
-    out: GPUArray | None = None,
-    ddof: float = 0,
-    keepdims: bool = False,
-    *,
-    where: Any = UNSET,
-    mean: Any = UNSET,
-    correction: Any = UNSET,
-    stream: Any = None,
-    allocator: Any = None,
-) -> GPUArray:
-    """Returns the standard deviation, as :func:`numpy.std`."""
-    ddof = degrees_of(ddof, correction)
-    given = {"axis": axis, "dtype": dtype, "ddof": ddof, "keepdims": keepdims}
-    given |= {"stream": stream, "allocator": allocator}
-    if mean is UNSET and mask_of(where) is None:
-        return gpu_array("a", a).std(**given, out=out)
-    return stored(_ufuncs["sqrt"](var(a, **given, where=where, mean=mean)), out)

@@ -13,6 +13,7 @@ import numpy as np
 from .. import _core
 from .._arguments import gpu_array, has_fractions
 from .._core import GPUArray, Reduction
+from .._documentation import member
 from .advanced_indexing import take
 from .creation import to_gpu
 from .shapes import broadcast_to
@@ -214,7 +215,8 @@ def prod(
     return reduce_some("prod", a, initial, where, **given, stream=stream, allocator=allocator)
 
 
-def any(
+def _truth(
+    name: str,
     a: GPUArray,
     stream: Any = None,
     allocator: Any = None,
@@ -224,33 +226,28 @@ def any(
     keepdims: bool = False,
     where: Any = UNSET,
 ) -> GPUArray:
+    given = {"axis": axis, "out": out, "keepdims": keepdims}
+    return reduce_some(name, a, UNSET, where, (stream, allocator), **given)
+
+
+any = member(
+    _truth,
+    "any",
+    "any",
     """Returns True if any element is not zero, as :func:`numpy.any`.
 
     An axis is also accepted as the first argument after the array.
 
     >>> gpuarray.any(gpuarray.arange(6).reshape(2, 3), axis=0).get()
     array([ True,  True,  True])
-    """
-    given = {"axis": axis, "out": out, "keepdims": keepdims}
-    return reduce_some("any", a, UNSET, where, (stream, allocator), **given)
+    """,
+)
+_ALL = "Returns True if no element is zero, as :func:`numpy.all`; see also :func:`any`."
+all = member(_truth, "all", "all", _ALL)
 
 
-def all(
-    a: GPUArray,
-    stream: Any = None,
-    allocator: Any = None,
-    *,
-    axis: Any = None,
-    out: GPUArray | None = None,
-    keepdims: bool = False,
-    where: Any = UNSET,
-) -> GPUArray:
-    """Returns True if no element is zero, as :func:`numpy.all`; see also :func:`any`."""
-    given = {"axis": axis, "out": out, "keepdims": keepdims}
-    return reduce_some("all", a, UNSET, where, (stream, allocator), **given)
-
-
-def min(
+def _extreme(
+    name: str,
     a: GPUArray,
     stream: Any = None,
     *,
@@ -261,33 +258,24 @@ def min(
     where: Any = UNSET,
     allocator: Any = None,
 ) -> GPUArray:
+    given = {"axis": axis, "out": out, "keepdims": keepdims, "allocator": allocator}
+    return reduce_some(name, a, initial, where, (stream,), **given)
+
+
+min = member(
+    _extreme,
+    "min",
+    "min",
     """Returns the smallest element, or NaN if any element is, as :func:`numpy.min`.
 
     An axis is also accepted as `stream`. ``where`` needs ``initial``.
 
     >>> gpuarray.min(gpuarray.arange(6).reshape(2, 3), axis=1).get()
     array([0, 3])
-    """
-    given = {"axis": axis, "out": out, "keepdims": keepdims, "allocator": allocator}
-    return reduce_some("min", a, initial, where, (stream,), **given)
-
-
-def max(
-    a: GPUArray,
-    stream: Any = None,
-    *,
-    axis: Any = None,
-    out: GPUArray | None = None,
-    keepdims: bool = False,
-    initial: Any = UNSET,
-    where: Any = UNSET,
-    allocator: Any = None,
-) -> GPUArray:
-    """Returns the largest element, as :func:`numpy.max`; arguments as :func:`min` has them."""
-    given = {"axis": axis, "out": out, "keepdims": keepdims, "allocator": allocator}
-    return reduce_some("max", a, initial, where, (stream,), **given)
-
-
+    """,
+)
+_MAX = "Returns the largest element, as :func:`numpy.max`; arguments as :func:`min` has them."
+max = member(_extreme, "max", "max", _MAX)
 amin, amax = min, max
 
 
@@ -314,7 +302,8 @@ def without_nan(a: GPUArray, value: Any) -> GPUArray:
     return _core.select(_ufuncs["isnan"](a), a.dtype.type(value), a, False)
 
 
-def nansum(
+def _of_numbers(
+    name: str,
     a: GPUArray,
     axis: Any = None,
     dtype: Any = None,
@@ -323,26 +312,23 @@ def nansum(
     initial: Any = UNSET,
     where: Any = UNSET,
 ) -> GPUArray:
+    numbers = without_nan(a, REDUCTIONS[name][0])
+    given = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
+    return reduce_some(name, numbers, initial, where, **given)
+
+
+nansum = member(
+    _of_numbers,
+    "sum",
+    "nansum",
     """Returns the sum of the elements that are not NaN, as :func:`numpy.nansum`.
 
     >>> gpuarray.nansum(gpuarray.to_gpu(np.array([1.0, np.nan, 2.0]))).get()
     array(3.)
-    """
-    given = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
-    return reduce_some("sum", without_nan(a, 0), initial, where, **given)
-
-
-def nanprod(
-    a: GPUArray,
-    axis: Any = None,
-    dtype: Any = None,
-    out: GPUArray | None = None,
-    keepdims: bool = False,
-    initial: Any = UNSET,
-    where: Any = UNSET,
-) -> GPUArray:
-    """Returns the product of the elements that are not NaN, as :func:`numpy.nanprod`."""
-    return prod(without_nan(a, 1), axis, dtype, out, keepdims, initial, where)
+    """,
+)
+_NANPROD = "Returns the product of the elements that are not NaN, as :func:`numpy.nanprod`."
+nanprod = member(_of_numbers, "prod", "nanprod", _NANPROD)
 
 
 def dot(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
 
 from .. import _arguments, _core
 from .._arguments import plain_dtype
 from .._core import DeviceAllocation, Stream, mem_alloc
-from .._documentation import Decorator, documented
+from .._documentation import Decorator, documented, member
 from .._errors import LogicError
 from .device import Context, ordinal_of
+
+_P = ParamSpec("_P")
 
 
 class PointerHolderBase:
@@ -79,13 +82,17 @@ _FILL_ROWS = """{verb} ``height`` rows of ``width`` {bits}-bit elements ``data``
 _STREAM = " on ``stream``, by default the default stream"
 
 
-def _fills(text: str, bits: int) -> Decorator:
-    return documented(text, verb="Fills", bits=bits, size=3 * bits // 8, stream="", queue="")
+_WIDTHS = (8, 16, 32)
 
 
-def _queues(text: str, bits: int) -> Decorator:
-    words = {"bits": bits, "size": 3 * bits // 8, "stream": _STREAM, "queue": ", driver.Stream()"}
-    return documented(text, verb="Queues a fill of", **words)
+def _of_widths(
+    family: Callable[Concatenate[int, _P], None], name: str, text: str, **words: str
+) -> Iterator[Callable[_P, None]]:
+    """Yields a fill for each width of elements in bits, the first argument of the family."""
+    for bits in _WIDTHS:
+        own = name.format(bits)
+        doc = text.format(name=own, bits=bits, size=3 * bits // 8, **words)
+        yield member(family, bits, own, doc)
 
 
 def _unsigned(data: int, width: int) -> int:
@@ -96,88 +103,50 @@ def _unsigned(data: int, width: int) -> int:
     return data % limit
 
 
-def _memset(dest: Any, data: int, width: int, count: int, stream: Any) -> None:
+def _queue_fill(bits: int, dest: Any, data: int, count: int, stream: Stream | None = None) -> None:
     count = _arguments.whole("count", count)
     if count < 0:
         raise LogicError(f"count is {count}; it must not be negative")
-    _core.fill_memory(dest, _unsigned(data, width), width, count, stream)
+    _core.fill_memory(dest, _unsigned(data, bits // 8), bits // 8, count, stream)
 
 
-def _memset_rows(
-    dest: Any, pitch: int, data: int, element: int, width: int, height: int, stream: Any
+def _fill(bits: int, dest: Any, data: int, count: int) -> None:
+    _queue_fill(bits, dest, data, count)
+
+
+def _queue_fill_of_rows(
+    bits: int,
+    dest: Any,
+    pitch: int,
+    data: int,
+    width: int,
+    height: int,
+    stream: Stream | None = None,
 ) -> None:
     pitch = _arguments.whole("pitch", pitch)
     width, height = _arguments.whole("width", width), _arguments.whole("height", height)
     if min(pitch, width, height) < 0:
         given = f"pitch is {pitch}, width {width} and height {height}"
         raise LogicError(f"{given}; none may be negative")
+    element = bits // 8
     _core.fill_rows(dest, pitch, _unsigned(data, element), element, width, height, stream)
 
 
-@_fills(_FILL, 8)
-def memset_d8(dest: Any, data: int, count: int) -> None:
-    _memset(dest, data, 1, count, None)
+def _fill_rows(bits: int, dest: Any, pitch: int, data: int, width: int, height: int) -> None:
+    _queue_fill_of_rows(bits, dest, pitch, data, width, height)
 
 
-@_fills(_FILL, 16)
-def memset_d16(dest: Any, data: int, count: int) -> None:
-    _memset(dest, data, 2, count, None)
+_NOW = {"verb": "Fills", "stream": "", "queue": ""}
+_QUEUED = {"verb": "Queues a fill of", "stream": _STREAM, "queue": ", driver.Stream()"}
 
-
-@_fills(_FILL, 32)
-def memset_d32(dest: Any, data: int, count: int) -> None:
-    _memset(dest, data, 4, count, None)
-
-
-@_queues(_FILL, 8)
-def memset_d8_async(dest: Any, data: int, count: int, stream: Stream | None = None) -> None:
-    _memset(dest, data, 1, count, stream)
-
-
-@_queues(_FILL, 16)
-def memset_d16_async(dest: Any, data: int, count: int, stream: Stream | None = None) -> None:
-    _memset(dest, data, 2, count, stream)
-
-
-@_queues(_FILL, 32)
-def memset_d32_async(dest: Any, data: int, count: int, stream: Stream | None = None) -> None:
-    _memset(dest, data, 4, count, stream)
-
-
-@_fills(_FILL_ROWS, 8)
-def memset_d2d8(dest: Any, pitch: int, data: int, width: int, height: int) -> None:
-    _memset_rows(dest, pitch, data, 1, width, height, None)
-
-
-@_fills(_FILL_ROWS, 16)
-def memset_d2d16(dest: Any, pitch: int, data: int, width: int, height: int) -> None:
-    _memset_rows(dest, pitch, data, 2, width, height, None)
-
-
-@_fills(_FILL_ROWS, 32)
-def memset_d2d32(dest: Any, pitch: int, data: int, width: int, height: int) -> None:
-    _memset_rows(dest, pitch, data, 4, width, height, None)
-
-
-@_queues(_FILL_ROWS, 8)
-def memset_d2d8_async(
-    dest: Any, pitch: int, data: int, width: int, height: int, stream: Stream | None = None
-) -> None:
-    _memset_rows(dest, pitch, data, 1, width, height, stream)
-
-
-@_queues(_FILL_ROWS, 16)
-def memset_d2d16_async(
-    dest: Any, pitch: int, data: int, width: int, height: int, stream: Stream | None = None
-) -> None:
-    _memset_rows(dest, pitch, data, 2, width, height, stream)
-
-
-@_queues(_FILL_ROWS, 32)
-def memset_d2d32_async(
-    dest: Any, pitch: int, data: int, width: int, height: int, stream: Stream | None = None
-) -> None:
-    _memset_rows(dest, pitch, data, 4, width, height, stream)
+memset_d8, memset_d16, memset_d32 = _of_widths(_fill, "memset_d{}", _FILL, **_NOW)
+memset_d8_async, memset_d16_async, memset_d32_async = _of_widths(
+    _queue_fill, "memset_d{}_async", _FILL, **_QUEUED
+)
+memset_d2d8, memset_d2d16, memset_d2d32 = _of_widths(_fill_rows, "memset_d2d{}", _FILL_ROWS, **_NOW)
+memset_d2d8_async, memset_d2d16_async, memset_d2d32_async = _of_widths(
+    _queue_fill_of_rows, "memset_d2d{}_async", _FILL_ROWS, **_QUEUED
+)
 
 
 # -- copies --------------------------------------------------------------------------------

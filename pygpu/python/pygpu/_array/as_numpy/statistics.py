@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar, cast, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from ... import _core
 from ..._core import GPUArray
-from ..._documentation import named
+from ..._documentation import member
 from .. import reductions
 from ..axes import argmax, argmin, cumprod, cumsum, sort
-from ..moments import degrees_of, var
+from ..moments import degrees_of, std, var
 from ..moments import mean as mean_of
 from ..reductions import UNSET, fit_mask, mask_of, stored
 from ..shapes import broadcast_to, stack, vstack
@@ -147,37 +146,21 @@ def _between(low: GPUArray, high: GPUArray, part: Any) -> GPUArray:
     return low + difference * part if part < 0.5 else high - difference * (1 - part)
 
 
-def _prepared(a: Any, q: Any, method: str) -> tuple[GPUArray, np.ndarray[Any, Any]]:
-    """Returns the array in the dtype of the result, and the quantiles, checked."""
+def _prepared(a: Any, q: Any, method: str, whole: int) -> tuple[GPUArray, np.ndarray[Any, Any]]:
+    """Returns the array in the dtype of the result, and the parts of ``whole``, checked."""
     a = on_device(a)
     if not (isinstance(q, int | float) or method in _ELEMENTS) and a.dtype.kind in "fV":
         a = a.astype(np.result_type(a.dtype, np.float64))
     q = on_host(q)
     if q.dtype.kind not in "biuf":
         raise TypeError(f"q has dtype {q.dtype}; real numbers are needed")
-    if not ((q >= 0) & (q <= 1)).all():
-        raise ValueError(f"q is {q}; numbers from 0 to 1 are needed")
-    return a, q
+    if not ((q >= 0) & (q <= whole)).all():
+        raise ValueError(f"q is {q}; numbers from 0 to {whole} are needed")
+    return a, q if whole == 1 else q / whole
 
 
-_F = TypeVar("_F", bound=Callable[..., Any])
-
-
-def _of_percents(function: _F, doc: str) -> _F:
-    """Returns a function of quantiles as one of percentiles."""
-
-    @functools.wraps(function)
-    def of_percents(a: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
-        percents = on_host(q)
-        if percents.dtype.kind in "biuf" and not ((percents >= 0) & (percents <= 100)).all():
-            raise ValueError(f"q is {percents}; numbers from 0 to 100 are needed")
-        q = q / 100 if isinstance(q, int | float) else np.asarray(percents / 100)
-        return function(a, q, *args, **kwargs)
-
-    return cast("_F", named(of_percents, function.__name__.replace("quan", "percen"), doc))
-
-
-def quantile(
+def _ranked(
+    family: tuple[Callable[..., GPUArray], int],
     a: Any,
     q: Any,
     axis: Any = None,
@@ -186,12 +169,9 @@ def quantile(
     method: str = "linear",
     keepdims: bool = False,
 ) -> GPUArray:
-    """Returns quantiles along axes, as :func:`numpy.quantile`.
-
-    >>> float(gpuarray.quantile(gpuarray.arange(5), 0.25).get())
-    1.0
-    """
-    return _quantile(*_prepared(a, q, method), axis, out, method, keepdims)
+    """Returns quantiles by a function, whose ``q`` are parts of 1 or of 100."""
+    function, whole = family
+    return function(*_prepared(a, q, method, whole), axis, out, method, keepdims)
 
 
 def _quantile(a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims: bool) -> GPUArray:
@@ -225,8 +205,20 @@ def _quantile(a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims: b
     return stored(stack(parts).reshape(shape) if parts else _core.full(shape, a.dtype, 0), out)
 
 
-percentile = _of_percents(
-    quantile,
+quantile = member(
+    _ranked,
+    (_quantile, 1),
+    "quantile",
+    """Returns quantiles along axes, as :func:`numpy.quantile`.
+
+    >>> float(gpuarray.quantile(gpuarray.arange(5), 0.25).get())
+    1.0
+    """,
+)
+percentile = member(
+    _ranked,
+    (_quantile, 100),
+    "percentile",
     """Returns percentiles along axes, as :func:`numpy.percentile`.
 
     >>> float(gpuarray.percentile(gpuarray.arange(5), 25).get())
@@ -271,80 +263,61 @@ def _numbers(a: GPUArray, where: Any = UNSET) -> Any:
 
 
 def _extreme(
-    reduce: Any, least: float, a: Any, axis: Any, out: Any, keepdims: bool, initial: Any, where: Any
+    name: str,
+    a: Any,
+    axis: Any = None,
+    out: GPUArray | None = None,
+    keepdims: bool = False,
+    initial: Any = UNSET,
+    where: Any = UNSET,
 ) -> GPUArray:
-    a = on_device(a)
+    a, reduce = on_device(a), getattr(reductions, name)
     numbers = _numbers(a, where)
     given = {"axis": axis, "out": out, "keepdims": keepdims}
     if numbers is True or a.size == 0 or (initial is UNSET and mask_of(where) is not None):
         return reduce(a, **given, initial=initial, where=where)
     if initial is not UNSET:
         return reduce(a, **given, initial=initial, where=numbers)
-    found = reduce(a, axis=axis, keepdims=keepdims, initial=least, where=numbers)
+    found = reduce(a, axis=axis, keepdims=keepdims, initial=_LEAST[name], where=numbers)
     is_any = numbers.any(axis=axis, keepdims=keepdims)
     return stored(_core.select(is_any, found, found.dtype.type(np.nan), False), out)
 
 
-def nanmax(
-    a: Any,
-    axis: Any = None,
-    out: GPUArray | None = None,
-    keepdims: bool = False,
-    initial: Any = UNSET,
-    where: Any = UNSET,
-) -> GPUArray:
-    """Returns the largest elements that are not NaN, as :func:`numpy.nanmax`."""
-    return _extreme(reductions.max, -np.inf, a, axis, out, keepdims, initial, where)
-
-
-def nanmin(
-    a: Any,
-    axis: Any = None,
-    out: GPUArray | None = None,
-    keepdims: bool = False,
-    initial: Any = UNSET,
-    where: Any = UNSET,
-) -> GPUArray:
-    """Returns the smallest elements that are not NaN, as :func:`numpy.nanmin`."""
-    return _extreme(reductions.min, np.inf, a, axis, out, keepdims, initial, where)
-
-
 def _arg_extreme(
-    function: Any, least: float, a: Any, axis: Any, out: Any, keepdims: bool
+    name: str,
+    a: Any,
+    axis: int | None = None,
+    out: GPUArray | None = None,
+    *,
+    keepdims: bool = False,
 ) -> GPUArray:
-    a = on_device(a)
+    a, function = on_device(a), {"max": argmax, "min": argmin}[name]
     numbers = _numbers(a)
     if numbers is not True and not bool(numbers.any(axis=axis).all().get()):
         raise ValueError("All-NaN slice encountered")
-    return function(reductions.without_nan(a, least), axis=axis, out=out, keepdims=keepdims)
+    a = reductions.without_nan(a, _LEAST[name])
+    return function(a, axis=axis, out=out, keepdims=keepdims)
 
 
-def nanargmax(
-    a: Any, axis: int | None = None, out: GPUArray | None = None, *, keepdims: bool = False
+def _running(
+    name: str, a: Any, axis: int | None = None, dtype: Any = None, out: GPUArray | None = None
 ) -> GPUArray:
-    """Returns the places of the largest elements that are not NaN, as :func:`numpy.nanargmax`."""
-    return _arg_extreme(argmax, -np.inf, a, axis, out, keepdims)
+    numbers = reductions.without_nan(on_device(a), reductions.REDUCTIONS[name][0])
+    return (cumsum if name == "sum" else cumprod)(numbers, axis, dtype, out)
 
 
-def nanargmin(
-    a: Any, axis: int | None = None, out: GPUArray | None = None, *, keepdims: bool = False
-) -> GPUArray:
-    """Returns the places of the smallest elements that are not NaN, as :func:`numpy.nanargmin`."""
-    return _arg_extreme(argmin, np.inf, a, axis, out, keepdims)
-
-
-def nancumsum(
-    a: Any, axis: int | None = None, dtype: Any = None, out: GPUArray | None = None
-) -> GPUArray:
-    """Returns running sums, NaN counted as 0, as :func:`numpy.nancumsum`."""
-    return cumsum(reductions.without_nan(on_device(a), 0), axis, dtype, out)
-
-
-def nancumprod(
-    a: Any, axis: int | None = None, dtype: Any = None, out: GPUArray | None = None
-) -> GPUArray:
-    """Returns running products, NaN counted as 1, as :func:`numpy.nancumprod`."""
-    return cumprod(reductions.without_nan(on_device(a), 1), axis, dtype, out)
+# The value that no other value loses to.
+_LEAST = {"max": -np.inf, "min": np.inf}
+_OF_NUMBERS = "Returns the {} elements that are not NaN, as :func:`numpy.{}`."
+nanmax = member(_extreme, "max", "nanmax", _OF_NUMBERS.format("largest", "nanmax"))
+nanmin = member(_extreme, "min", "nanmin", _OF_NUMBERS.format("smallest", "nanmin"))
+_PLACES = "Returns the places of the {} elements that are not NaN, as :func:`numpy.{}`."
+nanargmax = member(_arg_extreme, "max", "nanargmax", _PLACES.format("largest", "nanargmax"))
+nanargmin = member(_arg_extreme, "min", "nanargmin", _PLACES.format("smallest", "nanargmin"))
+_SUMS = "Returns running sums, NaN counted as 0, as :func:`numpy.nancumsum`."
+nancumsum = member(_running, "sum", "nancumsum", _SUMS)
+_PRODUCTS = "Returns running products, NaN counted as 1, as :func:`numpy.nancumprod`."
+nancumprod = member(_running, "prod", "nancumprod", _PRODUCTS)
 
 
 def nanmean(
@@ -361,7 +334,8 @@ def nanmean(
     return mean_of(a, axis, dtype, out, keepdims, where=_numbers(a, where))
 
 
-def nanvar(
+def _spread(
+    name: str,
     a: Any,
     axis: Any = None,
     dtype: Any = None,
@@ -373,61 +347,18 @@ def nanvar(
     mean: Any = UNSET,
     correction: Any = UNSET,
 ) -> GPUArray:
-    """Returns the variances of the elements that are not NaN, as :func:`numpy.nanvar`."""
-    a = on_device(a)
+    a, spread = on_device(a), {"var": var, "std": std}[name]
     numbers, ddof = _numbers(a, where), degrees_of(ddof, correction)
     if is_nan(a) is None:
-        return var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
-    found = var(a, axis, dtype, None, ddof, keepdims, where=numbers, mean=mean)
+        return spread(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
+    found = spread(a, axis, dtype, None, ddof, keepdims, where=numbers, mean=mean)
     is_free = fit_mask(numbers, a).sum(axis=axis, keepdims=keepdims) > ddof
     return stored(_core.select(is_free, found, found.dtype.type(np.nan), False), out)
 
 
-def nanstd(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: GPUArray | None = None,
-    ddof: float = 0,
-    keepdims: bool = False,
-    *,
-    where: Any = UNSET,
-    mean: Any = UNSET,
-    correction: Any = UNSET,
-) -> GPUArray:
-    """Returns the standard deviations of the elements that are not NaN, as :func:`numpy.nanstd`."""
-    given: dict[str, Any] = {"where": where, "mean": mean, "correction": correction}
-    return stored(ufuncs["sqrt"](nanvar(a, axis, dtype, None, ddof, keepdims, **given)), out)
-
-
-def nanquantile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: GPUArray | None = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-) -> GPUArray:
-    """Returns quantiles of the elements that are not NaN, as :func:`numpy.nanquantile`.
-
-    The one method on the device is ``"linear"``.
-    """
-    if not (a := on_device(a)).size:
-        return nanmean(a, axis, None, out, keepdims)
-    return _nanquantile(*_prepared(a, q, method), axis, out, method, keepdims)
-
-
-nanpercentile = _of_percents(
-    nanquantile,
-    """Returns percentiles of the elements that are not NaN, as :func:`numpy.nanpercentile`.
-
-    The one method on the device is ``"linear"``.
-
-    >>> float(gpuarray.nanpercentile(gpuarray.to_gpu([1.0, np.nan, 3.0]), 50).get())
-    2.0
-    """,
-)
+_SPREAD = "Returns the {} of the elements that are not NaN, as :func:`numpy.{}`."
+nanvar = member(_spread, "var", "nanvar", _SPREAD.format("variances", "nanvar"))
+nanstd = member(_spread, "std", "nanstd", _SPREAD.format("standard deviations", "nanstd"))
 
 
 def nanmedian(
@@ -466,3 +397,35 @@ def _nanquantile(a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims
     if q.ndim == 0:
         return stored(parts[0].copy(), out)
     return stored(stack(parts).reshape((*q.shape, *parts[0].shape)), out)
+
+
+def _nanquantile_or_mean(
+    a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims: bool
+) -> GPUArray:
+    """Returns quantiles; for no elements, numpy's shape, which is that of the mean."""
+    if not a.size:
+        return nanmean(a, axis, None, out, keepdims)
+    return _nanquantile(a, q, axis, out, method, keepdims)
+
+
+nanquantile = member(
+    _ranked,
+    (_nanquantile_or_mean, 1),
+    "nanquantile",
+    """Returns quantiles of the elements that are not NaN, as :func:`numpy.nanquantile`.
+
+    The one method on the device is ``"linear"``.
+    """,
+)
+nanpercentile = member(
+    _ranked,
+    (_nanquantile_or_mean, 100),
+    "nanpercentile",
+    """Returns percentiles of the elements that are not NaN, as :func:`numpy.nanpercentile`.
+
+    The one method on the device is ``"linear"``.
+
+    >>> float(gpuarray.nanpercentile(gpuarray.to_gpu([1.0, np.nan, 3.0]), 50).get())
+    2.0
+    """,
+)
