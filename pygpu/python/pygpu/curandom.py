@@ -22,15 +22,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _arguments, _core, _curand
+from . import _core, _curand
 from ._array import random_generators as _generators
 from ._array.creation import empty, full, to_gpu
-from ._array.random_generators import PseudoRandomNumberGenerator, QuasiRandomNumberGenerator
+from ._array.random_generators import (
+    PseudoRandomNumberGenerator,
+    QuasiRandomNumberGenerator,
+    ScrambledQuasiRandomNumberGenerator,
+)
 from ._core import GPUArray
 from ._curand import _get_direction_vectors as _get_direction_vectors
 from ._curand import _get_scramble_constants32 as _get_scramble_constants32
 from ._curand import _get_scramble_constants64 as _get_scramble_constants64
 from ._curand import get_curand_version as get_curand_version
+from ._documentation import member as _member
 from ._lazy import names as _names
 
 if TYPE_CHECKING:
@@ -106,25 +111,22 @@ def generate_direction_vectors(count: int, direction: Any = None) -> GPUArray:
     """
     if direction is None:
         direction = _curand.direction_vector_set.VECTOR_32
-    direction = _arguments.member("direction", _curand.direction_vector_set, direction)
-    bits = 64 if direction.name.endswith("64") else 32
-    result = np.empty((count, bits), f"u{bits // 8}")
-    _get_direction_vectors(direction, result, count)
-    return to_gpu(result)
+    bits, scrambled = _curand._bits_of(direction)
+    words = _core.random_direction_vectors(bits, count, scrambled)
+    return to_gpu(words.view(f"u{bits // 8}").reshape(count, bits))
 
 
-def generate_scramble_constants32(count: int) -> GPUArray:
-    """Returns the constants of the digital shifts of the first ``count`` dimensions, as uint32."""
-    result = np.empty(count, np.uint32)
-    _get_scramble_constants32(result, count)
-    return to_gpu(result)
+def _scramble_constants(bits: int, count: int) -> GPUArray:
+    return to_gpu(_core.random_scramble_constants(bits, count).view(f"u{bits // 8}"))
 
 
-def generate_scramble_constants64(count: int) -> GPUArray:
-    """Returns the constants of the digital shifts of the first ``count`` dimensions, as uint64."""
-    result = np.empty(count, np.uint64)
-    _get_scramble_constants64(result, count)
-    return to_gpu(result)
+_CONSTANTS = "Returns the constants of the shifts of the first ``count`` dimensions, as uint{}."
+generate_scramble_constants32 = _member(
+    _scramble_constants, 32, "generate_scramble_constants32", _CONSTANTS.format(32)
+)
+generate_scramble_constants64 = _member(
+    _scramble_constants, 64, "generate_scramble_constants64", _CONSTANTS.format(64)
+)
 
 
 class XORWOWRandomNumberGenerator(PseudoRandomNumberGenerator):
@@ -196,9 +198,6 @@ class Sobol32RandomNumberGenerator(QuasiRandomNumberGenerator):
 
     _kind = "Sobol32"
 
-    def __init__(self, dir_vector: GPUArray | None = None, offset: int = 0) -> None:
-        super().__init__(dir_vector, None, offset, False)
-
 
 class Sobol64RandomNumberGenerator(QuasiRandomNumberGenerator):
     """Sobol's 64-bit sequence: state ``d`` generates coordinate ``d`` of one point after another.
@@ -213,11 +212,8 @@ class Sobol64RandomNumberGenerator(QuasiRandomNumberGenerator):
 
     _kind = "Sobol64"
 
-    def __init__(self, dir_vector: GPUArray | None = None, offset: int = 0) -> None:
-        super().__init__(dir_vector, None, offset, False)
 
-
-class ScrambledSobol32RandomNumberGenerator(QuasiRandomNumberGenerator):
+class ScrambledSobol32RandomNumberGenerator(ScrambledQuasiRandomNumberGenerator):
     """Sobol's 32-bit sequence, scrambled: the points are different and spread as evenly.
 
     ``scramble_vector`` has a uint32 for each state (:func:`generate_scramble_constants32`). It is
@@ -230,16 +226,8 @@ class ScrambledSobol32RandomNumberGenerator(QuasiRandomNumberGenerator):
 
     _kind = "ScrambledSobol32"
 
-    def __init__(
-        self,
-        dir_vector: GPUArray | None = None,
-        scramble_vector: GPUArray | None = None,
-        offset: int = 0,
-    ) -> None:
-        super().__init__(dir_vector, scramble_vector, offset, True)
 
-
-class ScrambledSobol64RandomNumberGenerator(QuasiRandomNumberGenerator):
+class ScrambledSobol64RandomNumberGenerator(ScrambledQuasiRandomNumberGenerator):
     """Sobol's 64-bit sequence, scrambled: the points are different and spread as evenly.
 
     ``scramble_vector`` has a uint64 for each state (:func:`generate_scramble_constants64`). It is
@@ -251,11 +239,3 @@ class ScrambledSobol64RandomNumberGenerator(QuasiRandomNumberGenerator):
     """
 
     _kind = "ScrambledSobol64"
-
-    def __init__(
-        self,
-        dir_vector: GPUArray | None = None,
-        scramble_vector: GPUArray | None = None,
-        offset: int = 0,
-    ) -> None:
-        super().__init__(dir_vector, scramble_vector, offset, True)

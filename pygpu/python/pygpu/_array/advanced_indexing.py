@@ -344,10 +344,11 @@ def compress(
 def take(
     a: GPUArray, indices: GPUArray, out: GPUArray | None = None, stream: Any = None
 ) -> GPUArray:
-    """Returns the elements of flattened ``a`` at ``indices``, in the shape of the indices.
+    """Returns the elements of ``a``, seen as one axis, at ``indices``.
 
-    A negative index counts from the end. One outside the array reads as zero, while numpy's raises
-    an error. ``out`` receives the result, queued on ``stream``.
+    The result has the shape of the indices. A negative index counts from the end. The element at an
+    index out of bounds is zero; :func:`numpy.take` raises an error. ``out`` receives the result,
+    and the work is queued on ``stream``.
 
     >>> a = gpuarray.arange(4) * 10
     >>> gpuarray.take(a, gpuarray.arange(3, 0, -1)).get()

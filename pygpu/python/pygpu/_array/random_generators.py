@@ -177,10 +177,10 @@ class RandomNumberGenerator:
         self._jump(jump, amounts.astype(np.uint64), stream)
 
     def call_skip_ahead(self, i: int, stream: Any = None) -> None:
-        """Advances every state by ``i`` draws, of 32 bits, or of 64 for a generator of 64 bits.
+        """Advances all states by ``i`` draws. PyCUDA advances only the first block's states.
 
-        PyCUDA advances only the states of the first block. The call waits for work that uses the
-        states: they are advanced in the host's memory, by copies on ``stream``.
+        A draw has 32 bits, or 64 bits if ``generator_bits`` is 64. The call copies the states to
+        the host on ``stream``, waits for them, advances them there, and copies them back.
         """
         self._skip("draws", i, stream)
 
@@ -234,16 +234,19 @@ class PseudoRandomNumberGenerator(RandomNumberGenerator):
 
 
 class QuasiRandomNumberGenerator(RandomNumberGenerator):
-    """A generator of points that fill space evenly: each state is one dimension."""
+    """A generator of points that cover space evenly. Each state generates one coordinate."""
 
     has_box_muller = False
 
-    def __init__(
+    def __init__(self, dir_vector: GPUArray | None = None, offset: int = 0) -> None:
+        self._set_up(dir_vector, offset, False)
+
+    def _set_up(
         self,
         dir_vector: GPUArray | None,
-        scramble_vector: GPUArray | None,
         offset: int,
         scrambled: bool,
+        scramble_vector: GPUArray | None = None,
     ) -> None:
         start = _not_negative("offset", offset)
 
@@ -263,7 +266,19 @@ class QuasiRandomNumberGenerator(RandomNumberGenerator):
             flat = np.ascontiguousarray(vectors).reshape(-1).view(np.uint32)
             return _core.random_points(bits, flat, shifts, start)
 
-        super().__init__(words)
+        RandomNumberGenerator.__init__(self, words)
+
+
+class ScrambledQuasiRandomNumberGenerator(QuasiRandomNumberGenerator):
+    """A quasi-random generator whose points are scrambled: other points that are as even."""
+
+    def __init__(
+        self,
+        dir_vector: GPUArray | None = None,
+        scramble_vector: GPUArray | None = None,
+        offset: int = 0,
+    ) -> None:
+        self._set_up(dir_vector, offset, True, scramble_vector)
 
 
 # -- the text of ``curandom.md5_code`` -------------------------------------------------------
