@@ -309,29 +309,12 @@ class Context:
         with self._current():
             _core.set_peer_access(peer_context.device.id, True)
 
-    def create_stream(self) -> _stream.Stream:
-        """Returns a new stream."""
-        return _stream.stream()
-
-    def create_external_stream(self, ptr: int) -> _stream.Stream:
-        """Returns the stream of handle ``ptr``; see :func:`pygpu.cuda.external_stream`."""
-        return _stream.external_stream(ptr)
-
-    def get_default_stream(self) -> _stream.Stream:
-        """Returns the default stream."""
-        return _stream.default_stream()
-
-    def get_legacy_default_stream(self) -> _stream.Stream:
-        """Returns the default stream under the number 1."""
-        return _stream.legacy_default_stream()
-
-    def get_per_thread_default_stream(self) -> _stream.Stream:
-        """Returns the default stream of this thread under the number 2."""
-        return _stream.per_thread_default_stream()
-
-    def create_event(self, timing: bool = True) -> _stream.Event:
-        """Returns a new event, whose time is recorded only if ``timing`` is True."""
-        return _stream.event(timing)
+    create_stream = staticmethod(_stream.stream)
+    create_external_stream = staticmethod(_stream.external_stream)
+    get_default_stream = staticmethod(_stream.default_stream)
+    get_legacy_default_stream = staticmethod(_stream.legacy_default_stream)
+    get_per_thread_default_stream = staticmethod(_stream.per_thread_default_stream)
+    create_event = staticmethod(_stream.event)
 
     @contextlib.contextmanager
     def defer_cleanup(self) -> Iterator[None]:
