@@ -38,13 +38,17 @@ if TYPE_CHECKING:
     from .._driver.textures import TextureReference
 
 
+# A kernel is made once for each text of its arguments, operation and name.
+_kernel = context_dependent_memoize(get_elwise_kernel)
+
+
 def _typed(arguments: str, **types: Any) -> str:
     return arguments.format(**{name: dtype_to_ctype(dtype) for name, dtype in types.items()})
 
 
 def _unary(value: str, dtype: Any, dtype_z: Any, name: str) -> _core.Function:
     arguments = _typed("{y} *y, {z} *z", y=dtype, z=dtype_z)
-    return get_elwise_kernel(arguments, f"z[i] = {value}", name)
+    return _kernel(arguments, f"z[i] = {value}", name)
 
 
 @context_dependent_memoize
@@ -84,7 +88,6 @@ def _operand(name: str, dtype_z: Any, dtype: Any, is_scalar: bool) -> tuple[str,
     return kind, f"({kind}){name}[{'0' if is_scalar else 'i'}]"
 
 
-@context_dependent_memoize
 def get_axpbyz_kernel(
     dtype_x: Any, dtype_y: Any, dtype_z: Any, x_is_scalar: bool = False, y_is_scalar: bool = False
 ) -> _core.Function:
@@ -96,17 +99,15 @@ def get_axpbyz_kernel(
     x_type, x = _operand("x", dtype_z, dtype_x, x_is_scalar)
     y_type, y = _operand("y", dtype_z, dtype_y, y_is_scalar)
     total = f"({x_type})a * ({x}) + ({y_type})b * ({y})"
-    return get_elwise_kernel(arguments, f"z[i] = {total}", "axpbyz")
+    return _kernel(arguments, f"z[i] = {total}", "axpbyz")
 
 
-@context_dependent_memoize
 def get_axpbz_kernel(dtype_x: Any, dtype_z: Any) -> _core.Function:
     """Returns a kernel of ``z = a x + b``, with the arguments ``a, x, b, z, n``."""
     arguments = _typed("{z} a, {x} *x, {z} b, {z} *z", x=dtype_x, z=dtype_z)
-    return get_elwise_kernel(arguments, "z[i] = a * x[i] + b", "axpb")
+    return _kernel(arguments, "z[i] = a * x[i] + b", "axpb")
 
 
-@context_dependent_memoize
 def get_binary_op_kernel(
     dtype_x: Any,
     dtype_y: Any,
@@ -124,37 +125,33 @@ def get_binary_op_kernel(
     _, x = _operand("x", dtype_z, dtype_x, x_is_scalar)
     _, y = _operand("y", dtype_z, dtype_y, y_is_scalar)
     value = f"({dtype_to_ctype(dtype_z)})({x} {operator} {y})"
-    return get_elwise_kernel(arguments, f"z[i] = {value}", "multiply")
+    return _kernel(arguments, f"z[i] = {value}", "multiply")
 
 
-@context_dependent_memoize
 def get_rdivide_elwise_kernel(dtype_x: Any, dtype_z: Any) -> _core.Function:
     """Returns a kernel of ``z = y / x`` with a number ``y``: it takes ``x, y, z, n``."""
     arguments = _typed("{x} *x, {z} y, {z} *z", x=dtype_x, z=dtype_z)
-    return get_elwise_kernel(arguments, "z[i] = y / x[i]", "divide_r")
+    return _kernel(arguments, "z[i] = y / x[i]", "divide_r")
 
 
-@context_dependent_memoize
 def get_scalar_op_kernel(dtype_x: Any, dtype_a: Any, dtype_y: Any, operator: str) -> _core.Function:
     """Returns a kernel of ``y = x operator a``, ``operator`` one of C: it takes ``x, a, y, n``."""
     arguments = _typed("{x} *x, {a} a, {y} *y", x=dtype_x, a=dtype_a, y=dtype_y)
-    return get_elwise_kernel(arguments, f"y[i] = x[i] {operator} a", "scalarop_kernel")
+    return _kernel(arguments, f"y[i] = x[i] {operator} a", "scalarop_kernel")
 
 
-@context_dependent_memoize
 def get_binary_func_kernel(func: str, dtype_x: Any, dtype_y: Any, dtype_z: Any) -> _core.Function:
     """Returns a kernel of ``z = func(x, y)``, a function in CUDA C: it takes ``x, y, z, n``."""
     arguments = _typed("{x} *x, {y} *y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
-    return get_elwise_kernel(arguments, f"z[i] = {func}(x[i], y[i])", f"{func}_kernel")
+    return _kernel(arguments, f"z[i] = {func}(x[i], y[i])", f"{func}_kernel")
 
 
-@context_dependent_memoize
 def get_binary_func_scalar_kernel(
     func: str, dtype_x: Any, dtype_y: Any, dtype_z: Any
 ) -> _core.Function:
     """Returns :func:`get_binary_func_kernel` of ``func`` for a number ``y``."""
     arguments = _typed("{x} *x, {y} y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
-    return get_elwise_kernel(arguments, f"z[i] = {func}(x[i], y)", f"{func}_kernel")
+    return _kernel(arguments, f"z[i] = {func}(x[i], y)", f"{func}_kernel")
 
 
 def get_binary_minmax_kernel(
@@ -173,7 +170,6 @@ def get_binary_minmax_kernel(
     return make(func, dtype_x, dtype_y, dtype_z)
 
 
-@context_dependent_memoize
 def get_pow_array_kernel(
     dtype_x: Any, dtype_y: Any, dtype_z: Any, is_base_array: bool, is_exp_array: bool
 ) -> _core.Function:
@@ -189,38 +185,33 @@ def get_pow_array_kernel(
     stars = ("*" if is_base_array else "", "*" if is_exp_array else "")
     declared = f"{{x}} {stars[0]}x, {{y}} {stars[1]}y, {{z}} *z"
     arguments = _typed(declared, x=dtype_x, y=dtype_y, z=dtype_z)
-    return get_elwise_kernel(arguments, f"z[i] = {function}({x}, {y})", "pow_method")
+    return _kernel(arguments, f"z[i] = {function}({x}, {y})", "pow_method")
 
 
-@context_dependent_memoize
 def get_fmod_kernel() -> _core.Function:
     """Returns a kernel of ``z = fmod(arg, mod)``, all of float32: it takes ``arg, mod, z, n``."""
     arguments = "float *arg, float *mod, float *z"
-    return get_elwise_kernel(arguments, "z[i] = fmod(arg[i], mod[i])", "fmod_kernel")
+    return _kernel(arguments, "z[i] = fmod(arg[i], mod[i])", "fmod_kernel")
 
 
-@context_dependent_memoize
 def get_modf_kernel() -> _core.Function:
     """Returns a kernel that splits float32 numbers: it takes ``x, intpart, fracpart, n``."""
     arguments = "float *x, float *intpart, float *fracpart"
-    return get_elwise_kernel(arguments, "fracpart[i] = modf(x[i], &intpart[i])", "modf_kernel")
+    return _kernel(arguments, "fracpart[i] = modf(x[i], &intpart[i])", "modf_kernel")
 
 
-@context_dependent_memoize
 def get_frexp_kernel() -> _core.Function:
     """Returns a kernel that splits float32 numbers: it takes ``x, significand, exponent, n``."""
     body = "int expt = 0; significand[i] = frexp(x[i], &expt); exponent[i] = expt"
-    return get_elwise_kernel("float *x, float *significand, float *exponent", body, "frexp_kernel")
+    return _kernel("float *x, float *significand, float *exponent", body, "frexp_kernel")
 
 
-@context_dependent_memoize
 def get_ldexp_kernel() -> _core.Function:
     """Returns a kernel of ``z = sig * 2**expt``, all of float32: it takes ``sig, expt, z, n``."""
     arguments = "float *sig, float *expt, float *z"
-    return get_elwise_kernel(arguments, "z[i] = ldexp(sig[i], int(expt[i]))", "ldexp_kernel")
+    return _kernel(arguments, "z[i] = ldexp(sig[i], int(expt[i]))", "ldexp_kernel")
 
 
-@context_dependent_memoize
 def get_unary_func_kernel(func_name: str, in_dtype: Any, out_dtype: Any = None) -> _core.Function:
     """Returns a kernel of ``z = func_name(y)``, a function in CUDA C: it takes ``y, z, n``."""
     out_dtype = in_dtype if out_dtype is None else out_dtype
@@ -228,76 +219,66 @@ def get_unary_func_kernel(func_name: str, in_dtype: Any, out_dtype: Any = None) 
 
 
 def _selection(condition: str, crit_dtype: Any, dtype: Any) -> _core.Function:
-    names = ("then_", "else_", "result")
-    arguments = [VectorArg(crit_dtype, "crit"), *(VectorArg(dtype, name) for name in names)]
+    declared = "{crit} *crit, {of} *then_, {of} *else_, {of} *result"
+    arguments = _typed(declared, crit=crit_dtype, of=dtype)
     body = f"result[i] = crit[i] {condition} 0 ? then_[i] : else_[i]"
-    return get_elwise_kernel(arguments, body, "if_positive")
+    return _kernel(arguments, body, "if_positive")
 
 
-@context_dependent_memoize
 def get_if_positive_kernel(crit_dtype: Any, dtype: Any) -> _core.Function:
     """Returns a kernel of ``crit > 0 ? then_ : else_``; it takes those, ``result`` and ``n``."""
     return _selection(">", crit_dtype, dtype)
 
 
-@context_dependent_memoize
 def get_where_kernel(crit_dtype: Any, dtype: Any) -> _core.Function:
     """Returns :func:`get_if_positive_kernel` for ``crit != 0``."""
     return _selection("!=", crit_dtype, dtype)
 
 
-@context_dependent_memoize
 def get_logical_not_kernel(dtype_x: Any, dtype_out: Any) -> _core.Function:
     """Returns a kernel of ``out = x == 0``, which is 1 or 0, with the arguments ``x, out, n``."""
-    arguments = [VectorArg(dtype_x, "x"), VectorArg(dtype_out, "out")]
-    return get_elwise_kernel(arguments, "out[i] = (x[i] == 0)", "logical_not")
+    arguments = _typed("{x} *x, {out} *out", x=dtype_x, out=dtype_out)
+    return _kernel(arguments, "out[i] = (x[i] == 0)", "logical_not")
 
 
 # -- kernels that move elements ---------------------------------------------------------
 
 
-@context_dependent_memoize
 def get_copy_kernel(dtype_dest: Any, dtype_src: Any) -> _core.Function:
     """Returns a kernel of ``dest = src``, as C converts, with the arguments ``dest, src, n``."""
     arguments = _typed("{to} *dest, {of} *src", to=dtype_dest, of=dtype_src)
-    return get_elwise_kernel(arguments, "dest[i] = src[i]", "copy")
+    return _kernel(arguments, "dest[i] = src[i]", "copy")
 
 
-@context_dependent_memoize
 def get_fill_kernel(dtype: Any) -> _core.Function:
     """Returns a kernel of ``z = a`` with a number ``a``: the arguments are ``a, z, n``."""
-    return get_elwise_kernel(_typed("{z} a, {z} *z", z=dtype), "z[i] = a", "fill")
+    return _kernel(_typed("{z} a, {z} *z", z=dtype), "z[i] = a", "fill")
 
 
-@context_dependent_memoize
 def get_reverse_kernel(dtype: Any) -> _core.Function:
     """Returns a kernel that copies an array ``y`` backwards: its arguments are ``y, z, n``."""
-    return get_elwise_kernel(_typed("{z} *y, {z} *z", z=dtype), "z[i] = y[n-1-i]", "reverse")
+    return _kernel(_typed("{z} *y, {z} *z", z=dtype), "z[i] = y[n-1-i]", "reverse")
 
 
-@context_dependent_memoize
 def get_real_kernel(dtype: Any, real_dtype: Any) -> _core.Function:
     """Returns a kernel of the real parts of an array ``y``: its arguments are ``y, z, n``."""
     return _unary("real(y[i])", dtype, real_dtype, "real")
 
 
-@context_dependent_memoize
 def get_imag_kernel(dtype: Any, real_dtype: Any) -> _core.Function:
     """Returns a kernel of the imaginary parts of an array ``y``: its arguments are ``y, z, n``."""
     return _unary("imag(y[i])", dtype, real_dtype, "imag")
 
 
-@context_dependent_memoize
 def get_conj_kernel(dtype: Any, conj_dtype: Any) -> _core.Function:
     """Returns a kernel of the conjugates of an array ``y``: its arguments are ``y, z, n``."""
     return _unary("pycuda::conj(y[i])", dtype, conj_dtype, "conj_kernel")
 
 
-@context_dependent_memoize
 def get_arange_kernel(dtype: Any) -> _core.Function:
     """Returns a kernel of ``z[i] = start + i step``: its arguments are ``z, start, step, n``."""
     arguments = _typed("{z} *z, {z} start, {z} step", z=dtype)
-    return get_elwise_kernel(arguments, "z[i] = start + i*step", "arange")
+    return _kernel(arguments, "z[i] = start + i*step", "arange")
 
 
 @context_dependent_memoize

@@ -285,49 +285,50 @@ class ReductionKernel(_core.ReductionLauncher):
 _INFINITY = "#define MY_INFINITY __int_as_float(0x7f800000)"
 
 
-def _array(dtype: Any, name: str) -> Declared:
-    return Declared(VectorArg(dtype, name), True)
-
-
 @context_dependent_memoize
+def _kernel_of(
+    dtype_out: Any,
+    texts: tuple[str, str, str],
+    arrays: tuple[tuple[Any, str], ...],
+    preamble: str = "",
+) -> ReductionKernel:
+    """Returns a kernel, made once, that only reads arrays of these dtypes and names."""
+    arguments = [Declared(VectorArg(*array), True) for array in arrays]
+    return ReductionKernel(dtype_out, *texts, arguments, preamble=preamble)
+
+
 def get_sum_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
     """Returns a reduction of an array to its sum."""
     dtype_out = dtype_in if dtype_out is None else dtype_out
-    return ReductionKernel(dtype_out, "0", "a+b", arguments=[_array(dtype_in, "in")])
+    return _kernel_of(dtype_out, ("0", "a+b", "in[i]"), ((dtype_in, "in"),))
 
 
-@context_dependent_memoize
 def get_any_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
     """Returns a reduction of an array to 1 if any element is not zero, else 0."""
     dtype_out = dtype_in if dtype_out is None else dtype_out
-    arguments = [_array(dtype_in, "in")]
-    return ReductionKernel(dtype_out, "0", "(a != 0) || (b != 0)", "in[i] != 0", arguments)
+    texts = "0", "(a != 0) || (b != 0)", "in[i] != 0"
+    return _kernel_of(dtype_out, texts, ((dtype_in, "in"),))
 
 
-@context_dependent_memoize
 def get_all_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
     """Returns a reduction of an array to 1 if no element is zero, else 0."""
     dtype_out = dtype_in if dtype_out is None else dtype_out
-    arguments = [_array(dtype_in, "in")]
-    return ReductionKernel(dtype_out, "1", "(a != 0) && (b != 0)", "in[i] != 0", arguments)
+    texts = "1", "(a != 0) && (b != 0)", "in[i] != 0"
+    return _kernel_of(dtype_out, texts, ((dtype_in, "in"),))
 
 
-@context_dependent_memoize
 def get_subset_sum_kernel(dtype_out: Any, dtype_subset: Any, dtype_in: Any) -> ReductionKernel:
     """Returns a reduction to the sum of some elements of an array."""
     dtype_out = dtype_in if dtype_out is None else dtype_out
-    arguments = [_array(dtype_subset, "lookup_tbl"), _array(dtype_in, "in")]
-    return ReductionKernel(dtype_out, "0", "a+b", "in[lookup_tbl[i]]", arguments)
+    arrays = (dtype_subset, "lookup_tbl"), (dtype_in, "in")
+    return _kernel_of(dtype_out, ("0", "a+b", "in[lookup_tbl[i]]"), arrays)
 
 
-@context_dependent_memoize
 def get_dot_kernel(dtype_out: Any, dtype_a: Any, dtype_b: Any) -> ReductionKernel:
     """Returns a reduction to the sum of the products of two arrays' elements."""
-    arguments = [_array(dtype_a, "a"), _array(dtype_b, "b")]
-    return ReductionKernel(dtype_out, "0", "a+b", "a[i]*b[i]", arguments)
+    return _kernel_of(dtype_out, ("0", "a+b", "a[i]*b[i]"), ((dtype_a, "a"), (dtype_b, "b")))
 
 
-@context_dependent_memoize
 def get_subset_dot_kernel(
     dtype_out: Any, dtype_subset: Any, dtype_a: Any = None, dtype_b: Any = None
 ) -> ReductionKernel:
@@ -338,9 +339,8 @@ def get_subset_dot_kernel(
     dtype_out = dtype_a if dtype_out is None else dtype_out
     dtype_b = next(it for it in (dtype_b, dtype_a, dtype_out) if it is not None)
     dtype_a = dtype_out if dtype_a is None else dtype_a
-    arguments = [_array(dtype_subset, "lookup_tbl"), _array(dtype_a, "a"), _array(dtype_b, "b")]
-    mapped = "a[lookup_tbl[i]]*b[lookup_tbl[i]]"
-    return ReductionKernel(dtype_out, "0", "a+b", mapped, arguments)
+    arrays = (dtype_subset, "lookup_tbl"), (dtype_a, "a"), (dtype_b, "b")
+    return _kernel_of(dtype_out, ("0", "a+b", "a[lookup_tbl[i]]*b[lookup_tbl[i]]"), arrays)
 
 
 def get_minmax_neutral(what: str, dtype: Any) -> str:
@@ -375,19 +375,17 @@ def _minmax_expression(what: str, dtype: Any) -> str:
     )
 
 
-def _minmax(what: str, dtype: Any, mapped: str, *indices: Declared) -> ReductionKernel:
+def _minmax(what: str, dtype: Any, mapped: str, *indices: tuple[Any, str]) -> ReductionKernel:
     expression, neutral = _minmax_expression(what, dtype), get_minmax_neutral(what, dtype)
-    arguments = [*indices, _array(dtype, "in")]
-    return ReductionKernel(dtype, neutral, expression, mapped, arguments, preamble=_INFINITY)
+    texts = neutral, expression, mapped
+    return _kernel_of(dtype, texts, (*indices, (dtype, "in")), _INFINITY)
 
 
-@context_dependent_memoize
 def get_minmax_kernel(what: str, dtype: Any) -> ReductionKernel:
     """Returns a reduction of integers or floats to the ``what``: "min" or "max"."""
     return _minmax(what, dtype, "in[i]")
 
 
-@context_dependent_memoize
 def get_subset_minmax_kernel(what: str, dtype: Any, dtype_subset: Any) -> ReductionKernel:
     """Returns :func:`get_minmax_kernel` of ``what`` for some elements of an array."""
-    return _minmax(what, dtype, "in[lookup_tbl[i]]", _array(dtype_subset, "lookup_tbl"))
+    return _minmax(what, dtype, "in[lookup_tbl[i]]", (dtype_subset, "lookup_tbl"))
