@@ -26,9 +26,10 @@ def member(
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _Result:
         return family(first, *args, **kwargs)
 
-    # Of this, `inspect` shows the parameters.
-    call.__wrapped__ = partial(family, first)  # type: ignore[attr-defined]
-    call.__module__ = family.__module__
+    # Of the last one, `inspect` shows the parameters.
+    call.__wrapped__ = shown = partial(family, first)  # type: ignore[attr-defined]
+    call.__module__ = shown.__module__ = family.__module__
+    named(shown, name, text)
     return named(call, name, text)
 
 

@@ -153,7 +153,13 @@ pub(crate) fn reduce_subset<'py>(
     wrap_with_allocator(a, result, allocator)
 }
 
-/// Returns the sum of products.
+/// Returns the sum of products of corresponding elements of ``a`` and ``b``, without axes.
+///
+/// numpy's function multiplies matrices. Elements are combined in ``dtype``, by default the dtype of the arrays, on
+/// ``stream``, in memory of ``allocator``.
+///
+/// >>> gpuarray.dot(gpuarray.arange(3), gpuarray.arange(3)).get()
+/// array(5)
 #[pyfunction]
 #[pyo3(signature = (a, b, dtype = None, stream = None, allocator = None))]
 pub(crate) fn dot<'py>(

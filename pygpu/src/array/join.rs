@@ -145,7 +145,7 @@ pub(crate) fn concatenate<'py>(
     join(&arrays, &shape, Order::C, allocator, piece, |array| array.shape()[axis])
 }
 
-/// Joins arrays of equal shape along a new axis.
+/// Joins arrays of one shape along a new axis, as :func:`numpy.stack`.
 #[pyfunction]
 #[pyo3(signature = (arrays, axis = 0, allocator = None))]
 pub(crate) fn stack<'py>(

@@ -12,7 +12,14 @@ use pyo3::prelude::*;
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 type OptionalAny<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
-/// Returns the matrix product, in a new array or in `out`.
+/// Returns the product of matrices, as :func:`numpy.matmul`; ``out`` may be one of the factors.
+///
+/// On a GPU cuBLAS or rocBLAS multiplies floating-point and complex numbers where the library is found
+/// (``PYGPU_CUBLAS``, ``PYGPU_ROCBLAS``), else a kernel does.
+///
+/// >>> a = gpuarray.to_gpu(np.array([[1, 2], [3, 4]]))
+/// >>> (a @ a).get().tolist()
+/// [[7, 10], [15, 22]]
 #[pyfunction]
 #[pyo3(signature = (a, b, out = None, dtype = None, stream = None, allocator = None))]
 pub(crate) fn matmul<'py>(

@@ -18,8 +18,8 @@ from .advanced_indexing import take
 from .creation import to_gpu
 from .shapes import broadcast_to
 
-__all__ = ["all", "amax", "amin", "any", "count_nonzero", "dot", "matmul", "max", "min", "nanprod"]
-__all__ += ["nansum", "prod", "ptp", "subset_dot", "subset_max", "subset_min", "subset_sum", "sum"]
+__all__ = ["all", "amax", "amin", "any", "count_nonzero", "max", "min", "nanprod", "nansum"]
+__all__ += ["prod", "ptp", "subset_dot", "subset_max", "subset_min", "subset_sum", "sum"]
 
 _ufuncs: Mapping[str, _core.UniversalFunction] = _core.universal_functions
 # numpy's default of an argument that is not given.
@@ -329,40 +329,6 @@ nansum = member(
 )
 _NANPROD = "Returns the product of the elements that are not NaN, as :func:`numpy.nanprod`."
 nanprod = member(_of_numbers, "prod", "nanprod", _NANPROD)
-
-
-def dot(
-    a: GPUArray, b: GPUArray, dtype: Any = None, stream: Any = None, allocator: Any = None
-) -> GPUArray:
-    """Returns the sum of products of corresponding elements of ``a`` and ``b``, without axes.
-
-    numpy's function multiplies matrices. Elements are combined in ``dtype``, by default the dtype
-    of the arrays, on ``stream``, in memory of ``allocator``.
-
-    >>> gpuarray.dot(gpuarray.arange(3), gpuarray.arange(3)).get()
-    array(5)
-    """
-    return _core.dot(a, b, dtype, stream, allocator)
-
-
-def matmul(
-    a: GPUArray,
-    b: GPUArray,
-    out: GPUArray | None = None,
-    dtype: Any = None,
-    stream: Any = None,
-    allocator: Any = None,
-) -> GPUArray:
-    """Returns the product of matrices, as :func:`numpy.matmul`; ``out`` may be one of the factors.
-
-    On a GPU cuBLAS or rocBLAS multiplies floating-point and complex numbers where the library is
-    found (``PYGPU_CUBLAS``, ``PYGPU_ROCBLAS``), else a kernel does.
-
-    >>> a = gpuarray.to_gpu(np.array([[1, 2], [3, 4]]))
-    >>> (a @ a).get().tolist()
-    [[7, 10], [15, 22]]
-    """
-    return _core.matmul(a, b, out, dtype, stream, allocator)
 
 
 def subset_sum(

@@ -11,11 +11,12 @@ import numpy as np
 from .. import _core
 from .._arguments import gpu_array, gpu_arrays, whole
 from .._core import GPUArray
+from .._documentation import member
 from .axes import along_axis, normalize_axis_index, normalize_axis_tuple
 
 __all__ = ["array_split", "broadcast_arrays", "broadcast_to", "concatenate", "diagonal"]
 __all__ += ["expand_dims", "flip", "fliplr", "flipud", "hstack", "moveaxis", "repeat", "reshape"]
-__all__ += ["roll", "split", "stack", "swapaxes", "tile", "trace", "transpose", "tril", "triu"]
+__all__ += ["roll", "split", "swapaxes", "tile", "trace", "transpose", "tril", "triu"]
 __all__ += ["vstack"]
 
 
@@ -162,11 +163,6 @@ def concatenate(arrays: Any, axis: int | None = 0, allocator: Any = None) -> GPU
     return _core.concatenate(arrays, axis, allocator)
 
 
-def stack(arrays: Any, axis: int = 0, allocator: Any = None) -> GPUArray:
-    """Joins arrays of one shape along a new axis, as :func:`numpy.stack`."""
-    return _core.stack(arrays, axis, allocator)
-
-
 def hstack(tup: Any) -> GPUArray:
     """Joins arrays along the second axis, or the only one, as :func:`numpy.hstack`."""
     arrays = [a.reshape(1) if a.ndim == 0 else a for a in gpu_arrays("tup", tup)]
@@ -277,7 +273,7 @@ def trace(
     return diagonal(a, offset, axis1, axis2).sum(axis=-1, dtype=dtype, out=out)
 
 
-def _triangle(m: GPUArray, k: int, is_lower: bool) -> GPUArray:
+def _triangle(is_lower: bool, m: GPUArray, k: int = 0) -> GPUArray:
     if gpu_array("m", m).ndim < 1:
         raise ValueError("m has no axes; a triangle needs at least one")
     k = whole("k", k)
@@ -293,11 +289,6 @@ def _triangle(m: GPUArray, k: int, is_lower: bool) -> GPUArray:
     return _core.select(inside, m, zero, False)
 
 
-def tril(m: GPUArray, k: int = 0) -> GPUArray:
-    """Returns a copy with zeros above a diagonal, as :func:`numpy.tril`."""
-    return _triangle(m, k, True)
-
-
-def triu(m: GPUArray, k: int = 0) -> GPUArray:
-    """Returns a copy with zeros below a diagonal, as :func:`numpy.triu`."""
-    return _triangle(m, k, False)
+_TRIANGLE = "Returns a copy with zeros {} a diagonal, as :func:`numpy.{}`."
+tril = member(_triangle, True, "tril", _TRIANGLE.format("above", "tril"))
+triu = member(_triangle, False, "triu", _TRIANGLE.format("below", "triu"))

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..._core import GPUArray
+from ..._core import GPUArray, stack
 from ..advanced_indexing import may_overlap
 from ..creation import to_gpu
-from ..shapes import stack
 
 __all__ = ["array", "asarray", "ascontiguousarray", "asfortranarray", "load", "may_share_memory"]
 __all__ += ["save", "shares_memory"]

@@ -7,9 +7,8 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 
 from ... import _core
-from ..._core import GPUArray
+from ..._core import GPUArray, matmul
 from ..creation import identity
-from ..reductions import matmul
 from ..shapes import broadcast_to, concatenate, diagonal, flip, triu
 from .linear import matrices, matrix_transpose
 from .operands import inexact, on_device, ufuncs

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._core import GPUArray
+from ..._core import GPUArray, matmul, stack
 from ..creation import identity
-from ..reductions import matmul, stored
-from ..shapes import broadcast_to, moveaxis, stack, strided_view, swapaxes
+from ..reductions import stored
+from ..shapes import broadcast_to, moveaxis, strided_view, swapaxes
 from .operands import axes_of, inexact, last_axis, on_device, ufuncs, with_axes
 
 __all__ = ["cross", "einsum", "inner", "kron", "matrix_norm", "matrix_power", "matrix_transpose"]

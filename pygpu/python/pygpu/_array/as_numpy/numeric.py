@@ -8,11 +8,11 @@ from typing import Any, overload
 import numpy as np
 
 from ... import _core
-from ..._core import GPUArray
+from ..._core import GPUArray, stack
 from ..axes import argsort, cumsum
 from ..creation import arange
 from ..reductions import stored
-from ..shapes import broadcast_arrays, broadcast_to, concatenate, flip, stack
+from ..shapes import broadcast_arrays, broadcast_to, concatenate, flip
 from .operands import axes_of, inexact, on_device, on_host, ufuncs
 from .order import searchsorted
 from .selection import along as elements_along

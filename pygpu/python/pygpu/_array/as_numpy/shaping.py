@@ -8,13 +8,13 @@ import numpy as np
 
 from ... import _core
 from ..._arguments import extents
-from ..._core import GPUArray
-from ..._documentation import named
+from ..._core import GPUArray, stack
+from ..._documentation import member, named
 from .. import shapes
 from ..advanced_indexing import nonzero
 from ..axes import normalize_axis_tuple
 from ..creation import arange
-from ..shapes import array_split, broadcast_to, concatenate, flip, hstack, moveaxis, stack, swapaxes
+from ..shapes import array_split, broadcast_to, concatenate, flip, hstack, moveaxis, swapaxes
 from .operands import axes_of, on_device, on_host
 
 __all__ = ["append", "apply_along_axis", "apply_over_axes", "atleast_1d", "atleast_2d"]
@@ -182,22 +182,18 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> GPUArray:
     return turned if k % 4 == 1 else flip(turned, second)
 
 
-def fftshift(x: Any, axes: Any = None) -> GPUArray:
-    """Returns the elements with the middle ones first, as :func:`numpy.fft.fftshift`."""
-    return _shifted(x, axes, 1)
-
-
-def ifftshift(x: Any, axes: Any = None) -> GPUArray:
-    """Returns the elements before :func:`fftshift`, as :func:`numpy.fft.ifftshift`."""
-    return _shifted(x, axes, -1)
-
-
-def _shifted(x: Any, axes: Any, sign: int) -> GPUArray:
+def _shifted(sign: int, x: Any, axes: Any = None) -> GPUArray:
     x = on_device(x)
     places = axes_of(axes, x.ndim)
     if not places:
         raise ValueError(f"axes is {axes} for an array of {x.ndim} axes; at least one is needed")
     return shapes.roll(x, [sign * (x.shape[k] // 2) for k in places], places)
+
+
+_FFTSHIFT = "Returns the elements with the middle ones first, as :func:`numpy.fft.fftshift`."
+fftshift = member(_shifted, 1, "fftshift", _FFTSHIFT)
+_IFFTSHIFT = "Returns the elements before :func:`fftshift`, as :func:`numpy.fft.ifftshift`."
+ifftshift = member(_shifted, -1, "ifftshift", _IFFTSHIFT)
 
 
 def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> GPUArray:
