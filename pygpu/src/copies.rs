@@ -307,13 +307,12 @@ pub(crate) fn queue_between(
 }
 
 /// Fills `count` elements of `width` bytes.
-#[pyfunction]
 pub(crate) fn fill_memory(
     py: Python<'_>,
     dest: &Bound<'_, PyAny>,
-    #[pyo3(from_py_with = argument::value)] value: u32,
-    #[pyo3(from_py_with = argument::width)] width: usize,
-    #[pyo3(from_py_with = argument::count)] count: usize,
+    value: u32,
+    width: usize,
+    count: usize,
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let bytes = count.checked_mul(width).ok_or_else(|| {
@@ -342,16 +341,15 @@ pub(crate) fn fill_memory(
 }
 
 /// Fills `height` rows of `width` elements of `element` bytes, `pitch` bytes apart.
-#[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "the driver's arguments")]
 pub(crate) fn fill_rows(
     py: Python<'_>,
     dest: &Bound<'_, PyAny>,
-    #[pyo3(from_py_with = argument::pitch)] pitch: usize,
-    #[pyo3(from_py_with = argument::value)] value: u32,
-    #[pyo3(from_py_with = argument::element)] element: usize,
-    #[pyo3(from_py_with = argument::width)] width: usize,
-    #[pyo3(from_py_with = argument::height)] height: usize,
+    pitch: usize,
+    value: u32,
+    element: usize,
+    width: usize,
+    height: usize,
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let row = width.checked_mul(element).filter(|&row| height < 2 || pitch >= row);

@@ -82,10 +82,8 @@ pub(crate) mod argument {
         count,
         decimals,
         dest_ordinal,
-        element,
         fc,
         flags,
-        height,
         input_type,
         keep,
         length,
@@ -95,14 +93,11 @@ pub(crate) mod argument {
         offset,
         ordinal,
         other,
-        pitch,
         priority,
         shared,
         shared_size,
         size,
         src_ordinal,
-        threads,
-        value,
-        width
+        threads
     );
 }

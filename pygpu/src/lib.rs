@@ -11,6 +11,7 @@ mod copies;
 mod current_device;
 mod deferred_drop;
 mod device;
+mod driver_copies;
 mod dtypes;
 mod entries;
 mod errors;
@@ -110,8 +111,24 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         copies::copy_to_device,
         copies::gather_to_device,
         copies::copy_to_host,
-        copies::fill_memory,
-        copies::fill_rows,
+        driver_copies::memcpy_dtod,
+        driver_copies::memcpy_dtod_async,
+        driver_copies::memcpy_dtoh,
+        driver_copies::memcpy_dtoh_async,
+        driver_copies::memcpy_htod,
+        driver_copies::memcpy_htod_async,
+        driver_copies::memset_d16,
+        driver_copies::memset_d16_async,
+        driver_copies::memset_d2d16,
+        driver_copies::memset_d2d16_async,
+        driver_copies::memset_d2d32,
+        driver_copies::memset_d2d32_async,
+        driver_copies::memset_d2d8,
+        driver_copies::memset_d2d8_async,
+        driver_copies::memset_d32,
+        driver_copies::memset_d32_async,
+        driver_copies::memset_d8,
+        driver_copies::memset_d8_async,
         device::backends,
         dtypes::extension_dtype,
         dtypes::extension_dtypes,

@@ -48,6 +48,24 @@ if TYPE_CHECKING:
     from ._core import mem_get_address_range as mem_get_address_range
     from ._core import mem_get_info as mem_get_info
     from ._core import mem_get_ipc_handle as mem_get_ipc_handle
+    from ._core import memcpy_dtod as memcpy_dtod
+    from ._core import memcpy_dtod_async as memcpy_dtod_async
+    from ._core import memcpy_dtoh as memcpy_dtoh
+    from ._core import memcpy_dtoh_async as memcpy_dtoh_async
+    from ._core import memcpy_htod as memcpy_htod
+    from ._core import memcpy_htod_async as memcpy_htod_async
+    from ._core import memset_d2d8 as memset_d2d8
+    from ._core import memset_d2d8_async as memset_d2d8_async
+    from ._core import memset_d2d16 as memset_d2d16
+    from ._core import memset_d2d16_async as memset_d2d16_async
+    from ._core import memset_d2d32 as memset_d2d32
+    from ._core import memset_d2d32_async as memset_d2d32_async
+    from ._core import memset_d8 as memset_d8
+    from ._core import memset_d8_async as memset_d8_async
+    from ._core import memset_d16 as memset_d16
+    from ._core import memset_d16_async as memset_d16_async
+    from ._core import memset_d32 as memset_d32
+    from ._core import memset_d32_async as memset_d32_async
     from ._core import module_from_buffer as module_from_buffer
     from ._core import module_from_file as module_from_file
     from ._core import pagelocked_empty as pagelocked_empty
@@ -84,8 +102,11 @@ else:
                 InOut IPCMemoryHandle Linker Module Out PageLockedAllocator PageLockedMemoryPool
                 PooledDeviceAllocation PooledHostAllocation RegisteredHostMemory Stream bitlog2
                 managed_empty mem_alloc mem_alloc_pitch mem_get_address_range mem_get_info
-                mem_get_ipc_handle module_from_buffer module_from_file pagelocked_empty
-                register_host_memory""",
+                mem_get_ipc_handle memcpy_dtod memcpy_dtod_async memcpy_dtoh memcpy_dtoh_async
+                memcpy_htod memcpy_htod_async memset_d16 memset_d16_async memset_d2d16
+                memset_d2d16_async memset_d2d32 memset_d2d32_async memset_d2d8 memset_d2d8_async
+                memset_d32 memset_d32_async memset_d8 memset_d8_async module_from_buffer
+                module_from_file pagelocked_empty register_host_memory""",
             "._driver.device": "Context Device",
             "._driver.enumerations": """
                 address_mode array3d_flags array_cubemap_face array_format compute_mode ctx_flags
@@ -104,11 +125,8 @@ else:
                 memcpy_atod memcpy_atoh memcpy_dtoa memcpy_htoa np_to_array py_memcpy_atoh
                 py_memcpy_htoa""",
             "._driver.memory": """
-                PointerHolderBase from_device from_device_like mem_alloc_like memcpy_dtod
-                memcpy_dtod_async memcpy_dtoh memcpy_dtoh_async memcpy_htod memcpy_htod_async
-                memcpy_peer memcpy_peer_async memset_d16 memset_d16_async memset_d2d16
-                memset_d2d16_async memset_d2d32 memset_d2d32_async memset_d2d8 memset_d2d8_async
-                memset_d32 memset_d32_async memset_d8 memset_d8_async to_device""",
+                PointerHolderBase from_device from_device_like mem_alloc_like memcpy_peer
+                memcpy_peer_async to_device""",
             "._driver.opengl": """
                 BufferObject BufferObjectMapping RegisteredBuffer RegisteredImage
                 RegisteredMapping RegisteredObject gl_init make_gl_context""",

@@ -230,8 +230,8 @@ def test_fills_that_do_not_fit():
     for arguments, text in [
         ((memory, 8, 0, 9, 2), "pitch is 8"),
         ((memory, 16, 0, 16, 5), "dest is 64"),
-        ((memory, 16, 0, -1, 5), "width -1"),
-        ((memory, 16, 0, 1, -5), "height -5"),
+        ((memory, 16, 0, -1, 5), "width is -1"),
+        ((memory, 16, 0, 1, -5), "height is -5"),
         ((memory, 2**62, 0, 1, 2**40), "height is"),
     ]:
         with pytest.raises(driver.LogicError, match=text):

@@ -1,20 +1,16 @@
-"""Device memory: the functions of ``pycuda.driver`` that allocate, fill and copy."""
+"""Device memory: functions of ``pycuda.driver`` that allocate, and copy between contexts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Concatenate, ParamSpec
+from typing import Any
 
 import numpy as np
 
 from .. import _arguments, _core
 from .._arguments import plain_dtype
-from .._core import DeviceAllocation, Stream, mem_alloc
-from .._documentation import Decorator, documented, member
-from .._errors import LogicError
+from .._core import DeviceAllocation, Stream, mem_alloc, memcpy_dtoh, memcpy_htod
+from .._documentation import documented
 from .device import Context, ordinal_of
-
-_P = ParamSpec("_P")
 
 
 class PointerHolderBase:
@@ -61,127 +57,7 @@ def mem_alloc_like(ary: Any) -> DeviceAllocation:
     return mem_alloc(_arguments.array("ary", ary).nbytes)
 
 
-# -- fills ---------------------------------------------------------------------------------
-
-_FILL = """{verb} device memory ``dest`` with ``count`` {bits}-bit elements ``data``{stream}.
-
-    >>> memory = driver.mem_alloc({size})
-    >>> driver.{name}(memory, 7, 3{queue})
-    >>> driver.from_device(memory, 3, np.uint{bits})
-    array([7, 7, 7], dtype=uint{bits})
-    """
-_FILL_ROWS = """{verb} ``height`` rows of ``width`` {bits}-bit elements ``data``{stream}.
-
-    The rows are in device memory ``dest``, ``pitch`` bytes apart.
-
-    >>> memory, pitch = driver.mem_alloc_pitch({size}, 2, 4)
-    >>> driver.{name}(memory, pitch, 7, 3, 2{queue})
-    >>> driver.from_device(int(memory) + pitch, 3, np.uint{bits})
-    array([7, 7, 7], dtype=uint{bits})
-    """
-_STREAM = " on ``stream``, by default the default stream"
-
-
-_WIDTHS = (8, 16, 32)
-
-
-def _of_widths(
-    family: Callable[Concatenate[int, _P], None], name: str, text: str, **words: str
-) -> Iterator[Callable[_P, None]]:
-    """Yields a fill for each width of elements in bits, the first argument of the family."""
-    for bits in _WIDTHS:
-        own = name.format(bits)
-        doc = text.format(name=own, bits=bits, size=3 * bits // 8, **words)
-        yield member(family, bits, own, doc)
-
-
-def _unsigned(data: int, width: int) -> int:
-    data = _arguments.whole("data", data)
-    limit = 1 << (8 * width)
-    if not -(limit >> 1) <= data < limit:
-        raise OverflowError(f"data is {data}; it must fit a {8 * width}-bit integer")
-    return data % limit
-
-
-def _queue_fill(bits: int, dest: Any, data: int, count: int, stream: Stream | None = None) -> None:
-    count = _arguments.whole("count", count)
-    if count < 0:
-        raise LogicError(f"count is {count}; it must not be negative")
-    _core.fill_memory(dest, _unsigned(data, bits // 8), bits // 8, count, stream)
-
-
-def _fill(bits: int, dest: Any, data: int, count: int) -> None:
-    _queue_fill(bits, dest, data, count)
-
-
-def _queue_fill_of_rows(
-    bits: int,
-    dest: Any,
-    pitch: int,
-    data: int,
-    width: int,
-    height: int,
-    stream: Stream | None = None,
-) -> None:
-    pitch = _arguments.whole("pitch", pitch)
-    width, height = _arguments.whole("width", width), _arguments.whole("height", height)
-    if min(pitch, width, height) < 0:
-        given = f"pitch is {pitch}, width {width} and height {height}"
-        raise LogicError(f"{given}; none may be negative")
-    element = bits // 8
-    _core.fill_rows(dest, pitch, _unsigned(data, element), element, width, height, stream)
-
-
-def _fill_rows(bits: int, dest: Any, pitch: int, data: int, width: int, height: int) -> None:
-    _queue_fill_of_rows(bits, dest, pitch, data, width, height)
-
-
-_NOW = {"verb": "Fills", "stream": "", "queue": ""}
-_QUEUED = {"verb": "Queues a fill of", "stream": _STREAM, "queue": ", driver.Stream()"}
-
-memset_d8, memset_d16, memset_d32 = _of_widths(_fill, "memset_d{}", _FILL, **_NOW)
-memset_d8_async, memset_d16_async, memset_d32_async = _of_widths(
-    _queue_fill, "memset_d{}_async", _FILL, **_QUEUED
-)
-memset_d2d8, memset_d2d16, memset_d2d32 = _of_widths(_fill_rows, "memset_d2d{}", _FILL_ROWS, **_NOW)
-memset_d2d8_async, memset_d2d16_async, memset_d2d32_async = _of_widths(
-    _queue_fill_of_rows, "memset_d2d{}_async", _FILL_ROWS, **_QUEUED
-)
-
-
-# -- copies --------------------------------------------------------------------------------
-
-_HOST_TO_DEVICE = """{verb} host memory ``src`` to device memory ``dest``{stream}.
-
-    ``src`` is contiguous. {done}
-
-    >>> a = np.arange(3)
-    >>> memory = driver.mem_alloc(a.nbytes)
-    >>> driver.{name}(memory, a{queue})
-    >>> driver.from_device(memory, 3, np.int64)
-    array([0, 1, 2])
-    """
-_DEVICE_TO_HOST = """{verb} device memory ``src`` to host memory ``dest``{stream}.
-
-    ``dest`` is contiguous. {done}
-
-    >>> memory = driver.to_device(np.arange(3))
-    >>> a = driver.pagelocked_empty(3, np.int64)
-    >>> driver.{name}(a, memory{queue})
-    >>> driver.Context.synchronize()
-    >>> a
-    array([0, 1, 2])
-    """
-_ON_DEVICE = """{verb} ``size`` bytes from ``src`` to ``dest``, both on the device{stream}.
-
-    {done}
-
-    >>> src, dest = driver.to_device(np.arange(3)), driver.mem_alloc(24)
-    >>> driver.{name}(dest, src, 24{queue})
-    >>> driver.from_device(dest, 3, np.int64)
-    array([0, 1, 2])
-    """
-_BETWEEN_DEVICES = """{verb} ``size`` bytes from one context's memory to another's ({done}){stream}.
+_BETWEEN_CONTEXTS = """{verb} ``size`` bytes from a context's memory to another's ({call}){stream}.
 
     ``src`` is of ``src_context``, and ``dest`` of ``dest_context``; by default the current one.
 
@@ -191,51 +67,15 @@ _BETWEEN_DEVICES = """{verb} ``size`` bytes from one context's memory to another
     >>> driver.from_device(dest, 3, np.int64)
     array([0, 1, 2])
     """
+_QUEUED = {
+    "verb": "Queues a copy of",
+    "call": "``cuMemcpyPeerAsync``",
+    "stream": " on ``stream``, by default the default stream",
+    "queue": ", stream=driver.Stream()",
+}
 
 
-def _copies(text: str, done: str) -> Decorator:
-    return documented(text, verb="Copies", done=done, stream="", queue="")
-
-
-def _queues_copy(text: str, done: str, argument: str = "") -> Decorator:
-    queue = f", {argument}driver.Stream()"
-    return documented(text, verb="Queues a copy of", done=done, stream=_STREAM, queue=queue)
-
-
-@_copies(_HOST_TO_DEVICE, "It may be changed once the call returns.")
-def memcpy_htod(dest: Any, src: Any) -> None:
-    _core.copy_to_device(dest, src, None, True)
-
-
-_PAGED = "once the copy has run, other memory once the call returns."
-
-
-@_queues_copy(_HOST_TO_DEVICE, f"Page-locked memory may be changed {_PAGED}")
-def memcpy_htod_async(dest: Any, src: Any, stream: Stream | None = None) -> None:
-    _core.copy_to_device(dest, src, stream, False)
-
-
-@_copies(_DEVICE_TO_HOST, "Waits for the copy.")
-def memcpy_dtoh(dest: Any, src: Any) -> None:
-    _core.copy_to_host(dest, src, None, True)
-
-
-@_queues_copy(_DEVICE_TO_HOST, f"Page-locked memory has the bytes {_PAGED}")
-def memcpy_dtoh_async(dest: Any, src: Any, stream: Stream | None = None) -> None:
-    _core.copy_to_host(dest, src, stream, False)
-
-
-@_copies(_ON_DEVICE, "The host does not wait for the copy; later uses do.")
-def memcpy_dtod(dest: Any, src: Any, size: int) -> None:
-    _core.copy_on_device(dest, src, size, None, True)
-
-
-@_queues_copy(_ON_DEVICE, "Later uses of the memory wait for it.")
-def memcpy_dtod_async(dest: Any, src: Any, size: int, stream: Stream | None = None) -> None:
-    _core.copy_on_device(dest, src, size, stream, False)
-
-
-@_copies(_BETWEEN_DEVICES, "``cuMemcpyPeer``")
+@documented(_BETWEEN_CONTEXTS, verb="Copies", call="``cuMemcpyPeer``", stream="", queue="")
 def memcpy_peer(
     dest: Any,
     src: Any,
@@ -247,7 +87,7 @@ def memcpy_peer(
     _core.copy_between_devices(dest, to, src, from_, size, None, True)
 
 
-@_queues_copy(_BETWEEN_DEVICES, "``cuMemcpyPeerAsync``", "stream=")
+@documented(_BETWEEN_CONTEXTS, **_QUEUED)
 def memcpy_peer_async(
     dest: Any,
     src: Any,

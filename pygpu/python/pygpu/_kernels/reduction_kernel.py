@@ -67,17 +67,17 @@ def _kernel(
         mapped = snippets.part(f"map_expr of {name}", map_expr)
     reduced = snippets.part(f"reduce_expr of {name}", reduce_expr)
     pieces = {
-        "REDUCTION": name,
-        "PARAMETERS": parameters,
-        "ARRAYS": arrays,
-        "NEUTRAL": snippets.part(f"neutral of {name}", str(neutral)),
+        "reduction": name,
+        "parameters": parameters,
+        "arrays": arrays,
+        "neutral": snippets.part(f"neutral of {name}", str(neutral)),
     }
 
     def piece(found: re.Match[str]) -> str:
-        word, values = found.groups()
-        if word == "MAP":
+        word, values = found[1].lower(), found[2]
+        if word == "map":
             return f"const auto {values} = ({mapped});"
-        if word == "REDUCE":
+        if word == "reduce":
             target, other = values.split(", ")
             return f"{{ out_type &a = {target}; auto &b = {other}; a = ({reduced}); }}"
         return pieces[word]
