@@ -79,7 +79,6 @@ pub(crate) mod argument {
         bytes,
         channels,
         config,
-        count,
         decimals,
         dest_ordinal,
         fc,
@@ -98,6 +97,7 @@ pub(crate) mod argument {
         shared_size,
         size,
         src_ordinal,
-        threads
+        threads,
+        value
     );
 }
