@@ -20,8 +20,8 @@ EXAMPLES = """
     except driver.Unsupported as error:
         print(type(error).__name__)
     modules = {getattr(gpuarray, name).__module__ for name in gpuarray.__all__}
-    # The one has an example that compiles, the other an example for each of 40 types.
-    modules -= {"pygpu.characterize", "pygpu._array.vector_types"}
+    # Two have examples that compile, the third an example for each of 40 types.
+    modules -= {"pygpu._core", "pygpu.characterize", "pygpu._array.vector_types"}
     finder, runner = doctest.DocTestFinder(exclude_empty=True), doctest.DocTestRunner()
     imported = {"driver": driver, "gpuarray": gpuarray, "np": np}
     for name in sorted(modules | {"pygpu.cumath"}):
