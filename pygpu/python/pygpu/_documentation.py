@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from inspect import signature
+from types import FunctionType
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
 _P = ParamSpec("_P")
@@ -26,11 +28,10 @@ def member(
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _Result:
         return family(first, *args, **kwargs)
 
-    # Of the last one, `inspect` shows the parameters.
-    call.__wrapped__ = shown = partial(family, first)  # type: ignore[attr-defined]
-    call.__module__ = shown.__module__ = family.__module__
-    named(shown, name, text)
-    return named(call, name, text)
+    # With the variables of the family's module, where `doctest` then finds the example.
+    made = FunctionType(call.__code__, family.__globals__, name, None, call.__closure__)
+    made.__signature__ = signature(partial(family, first))  # type: ignore[attr-defined]
+    return cast(Callable[_P, _Result], named(made, name, text))
 
 
 class Decorator(Protocol):
