@@ -35,7 +35,6 @@ from ._curand import _get_direction_vectors as _get_direction_vectors
 from ._curand import _get_scramble_constants32 as _get_scramble_constants32
 from ._curand import _get_scramble_constants64 as _get_scramble_constants64
 from ._curand import get_curand_version as get_curand_version
-from ._documentation import member as _member
 from ._lazy import names as _names
 
 if TYPE_CHECKING:
@@ -116,17 +115,14 @@ def generate_direction_vectors(count: int, direction: Any = None) -> GPUArray:
     return to_gpu(words.view(f"u{bits // 8}").reshape(count, bits))
 
 
-def _scramble_constants(bits: int, count: int) -> GPUArray:
-    return to_gpu(_core.random_scramble_constants(bits, count).view(f"u{bits // 8}"))
+def generate_scramble_constants32(count: int) -> GPUArray:
+    """Returns the constants of the digital shifts of the first ``count`` dimensions, as uint32."""
+    return to_gpu(_core.random_scramble_constants(32, count))
 
 
-_CONSTANTS = "Returns the constants of the shifts of the first ``count`` dimensions, as uint{}."
-generate_scramble_constants32 = _member(
-    _scramble_constants, 32, "generate_scramble_constants32", _CONSTANTS.format(32)
-)
-generate_scramble_constants64 = _member(
-    _scramble_constants, 64, "generate_scramble_constants64", _CONSTANTS.format(64)
-)
+def generate_scramble_constants64(count: int) -> GPUArray:
+    """Returns the constants of the digital shifts of the first ``count`` dimensions, as uint64."""
+    return to_gpu(_core.random_scramble_constants(64, count).view(np.uint64))
 
 
 class XORWOWRandomNumberGenerator(PseudoRandomNumberGenerator):
