@@ -42,30 +42,10 @@ def source_of(
     """Returns the source of a kernel; a thread loads or stores ``pack`` neighbours of the arrays in
     ``packs``, as that says, in one access."""
     where = f"operation of {name}"
-    if ranged:
-        # The index after the last one may be out of range.
-        index = "long i;"
-        loop = f"""
-    const unsigned long pygpu_count =
-        step > 0 ? (start < stop ? ((unsigned long)stop - start - 1) / step + 1 : 0)
-                 : (start > stop ? ((unsigned long)start - stop - 1) / (0ul - step) + 1 : 0);
-    PYGPU_PART(pygpu_count);
-    for (unsigned long pygpu_turn = pygpu_first; pygpu_turn < pygpu_end;
-         pygpu_turn += pygpu_step) {{
-        i = (long)((unsigned long)start + pygpu_turn * step);{snippets.part(where, operation)};
-    }}"""
-    else:
-        index = "size_t i;"
-        if packs:
-            loop = _packed_loop(declared, where, operation, packs, pack)
-            rest = f"i = n / {pack} * {pack} + cta_start + tid; i < n; i += total_threads"
-        else:
-            loop = """
-    PYGPU_PART(n);"""
-            rest = "i = pygpu_first; i < pygpu_end; i += pygpu_step"
-        loop += f"""
-    for ({rest}) {{{snippets.part(where, operation)};
-    }}"""
+    loop, head = "", "PYGPU_EACH_OF_RANGE" if ranged else "PYGPU_EACH"
+    if packs:
+        loop = _packed_loop(declared, where, operation, packs, pack)
+        head = f"PYGPU_EACH_AFTER_PACKS({pack})"
     return f"""{snippets.headers(strides)}{snippets.part(f"preamble of {name}", preamble)}
 {_core.header_text("pygpu-elements.hpp")}
 extern "C" __global__ void {name}({snippets.parameters(declared, added, strides)})
@@ -73,10 +53,12 @@ extern "C" __global__ void {name}({snippets.parameters(declared, added, strides)
     const size_t tid = threadIdx.x;
     const size_t total_threads = (size_t)gridDim.x * blockDim.x;
     const size_t cta_start = (size_t)blockDim.x * blockIdx.x;
-    {index}
+    {"long" if ranged else "size_t"} i;
     {snippets.strided_arrays(declared, strides)}
     {snippets.part(f"loop_prep of {name}", loop_prep)};
     {loop}
+    {head} {{{snippets.part(where, operation)};
+    }}
     {snippets.part(f"after_loop of {name}", after_loop)};
 }}
 """
@@ -105,9 +87,7 @@ def _packed_loop(
         loads += f"        {const}{element} (&pygpu_{it.name})[{pack}] = {local}.items;\n"
         if store:
             stores += f"        *(pygpu::Pack<{element}, {pack}> *)({address}) = {local};\n"
-    return f"""
-    for (size_t pygpu_turn = cta_start + tid; pygpu_turn < n / {pack};
-         pygpu_turn += total_threads) {{
+    return f"""PYGPU_EACH_PACK({pack}) {{
 {loads}
         const pygpu::NoIndex i = {{}};
         (void)i;

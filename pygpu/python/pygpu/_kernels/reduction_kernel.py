@@ -50,24 +50,24 @@ struct pygpu_values {{
 
 def _kernel(
     header: str,
-    name: str,
+    kernel: str,
     parameters: str,
     arrays: str,
-    neutral: Any,
-    reduce_expr: str,
-    map_expr: str | None,
+    texts: tuple[str, Any, str, str | None],
 ) -> str:
     """Returns a kernel whose blocks have one result each: a header with pieces of the program.
 
-    Without ``map_expr``, its elements are results of another one. ``reduce_expr`` names two values
-    ``a`` and ``b``, whatever the arrays are called.
+    The texts are the name of the reduction, and its expressions: the neutral element, the one that
+    names two values ``a`` and ``b``, whatever the arrays are called, and the one that maps. Without
+    the last one, the kernel's elements are results of another kernel.
     """
+    name, neutral, reduce_expr, map_expr = texts
     mapped = f"{_PARTIALS}[i]"
     if map_expr is not None:
         mapped = snippets.part(f"map_expr of {name}", map_expr)
     reduced = snippets.part(f"reduce_expr of {name}", reduce_expr)
     pieces = {
-        "reduction": name,
+        "reduction": kernel,
         "parameters": parameters,
         "arrays": arrays,
         "neutral": snippets.part(f"neutral of {name}", str(neutral)),
@@ -122,7 +122,8 @@ def get_reduction_module(
     source = snippets.headers(Strides())
     source += _begin(name, out_type, preamble, block_size)
     parameters = f"{arguments}, unsigned int seq_count, size_t n"
-    source += _kernel(_HEADER, name, parameters, "", neutral, reduce_expr, map_expr)
+    texts = name, neutral, reduce_expr, map_expr
+    source += _kernel(_HEADER, name, parameters, "", texts)
     return snippets.module_of(source, options, keep)
 
 
@@ -275,7 +276,8 @@ class ReductionKernel(_core.ReductionLauncher):
             inputs = f"const out_type *{_PARTIALS}, {parameters}"
             stages = (names[0], parameters, map_expr), (names[1], inputs, None)
             for stage, own, expression in stages:
-                source += _kernel(header, stage, own, arrays, neutral, reduce_expr, expression)
+                texts = name, neutral, reduce_expr, expression
+                source += _kernel(header, stage, own, arrays, texts)
             return snippets.module_of(source, options, keep)
 
         module = snippets.build_strided(build, Strides(ranks, wide), name)
