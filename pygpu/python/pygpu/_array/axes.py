@@ -11,9 +11,12 @@ from .._arguments import gpu_array
 from .._core import GPUArray, Reduction
 
 try:  # numpy 2
-    from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple  # noqa: F401
+    from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 except ImportError:  # pragma: no cover
-    from numpy.core.numeric import normalize_axis_index  # type: ignore[no-redef]
+    from numpy.core.numeric import (  # type: ignore[no-redef]
+        normalize_axis_index,
+        normalize_axis_tuple,  # noqa: F401
+    )
 
 __all__ = ["argmax", "argmin", "argsort", "cumprod", "cumsum", "sort"]
 
