@@ -29,6 +29,7 @@ SOURCES = [
 # An upper-case text counts as a variable's name unless it is one of these.
 OTHER_TEXTS = {
     "prefixes of macros": {"LID", "GID", "LDIM", "GDIM"},
+    "macros of loops in kernels": {"PYGPU_EACH", "PYGPU_EACH_OF_RANGE"},
     "numbers with a name": {"SUCCESS"},
     "suffixes of sizes": {"KIB", "MIB", "GIB", "TIB"},
     "symbols and forms of code": {"AMDGPU", "CUBIN", "NVRTC", "PTX"},
