@@ -1,8 +1,9 @@
 //! CUDA C as nvcc takes it, for the compilers that take less of it.
 //!
 //! Programs for PyCUDA and nvcc use headers, macros, options and functions that run-time compilers lack. [`adapted`]
-//! puts these in front of a program, or in place of its `#include` lines. It changes the program's own lines in one
-//! respect only: an attribute after the body of a structure moves to where the compiler reads it as nvcc does.
+//! puts these in front of a program, or in place of its `#include` lines. It changes the program's own lines in two
+//! respects only: functions for the host alone are left out, and an attribute after the body of a structure moves to
+//! where the compiler reads it as nvcc does.
 //!
 //! | compiler | additions |
 //! |---|---|
@@ -13,6 +14,7 @@
 mod amd;
 mod attributes;
 mod code;
+mod host_functions;
 mod insertion;
 mod macros;
 mod options;
@@ -165,7 +167,12 @@ pub fn adapted(program: &Program<'_>, dialect: Dialect) -> Adapted {
     let mut texts = insertion::own_texts(program.text, &folders);
     // Macros of options may name anything also.
     texts.push(options::definitions(&options));
-    let codes: Vec<_> = texts.iter().map(|it| code_of(it, false)).collect();
+    let mut codes: Vec<_> = texts.iter().map(|it| code_of(it, false)).collect();
+    let left = host_functions::left_out(program.text, &codes[0], &codes[1..]);
+    if let Some(text) = &left {
+        (texts[0], codes[0]) = (text.clone(), code_of(text, false));
+    }
+    let program = &Program { text: left.as_deref().unwrap_or(program.text), ..*program };
     let unasked = unasked::unasked(&codes, !folders.is_empty(), headers);
     if dialect == Dialect::Host {
         folders.extend(headers.vendor.libraries_for_host(&texts));

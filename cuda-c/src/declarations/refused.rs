@@ -13,17 +13,9 @@ const VALUES: [&str; 10] =
 /// # Errors
 /// A message with file and line.
 pub(super) fn check(tokens: &Tokens<'_>) -> Result<(), String> {
-    let has_main = || {
-        let is_main = |at: usize| tokens.at(at) == "main" && tokens.at(at + 1) == "(";
-        (1..tokens.len()).any(|at| is_main(at) && tokens.at(at - 1) == "int")
-    };
     for at in 0..tokens.len() {
         let what = match tokens.at(at) {
             "<" if is_launch(tokens, at) && tokens.is_included(at) => continue,
-            "<" if is_launch(tokens, at) && has_main() => {
-                "this is a whole program, which launches kernels itself (<<<...>>> and main): only code of the \
-                 device can be compiled, and the program that compiles it launches them"
-            }
             "<" if is_launch(tokens, at) && is_of_host(tokens, at) => {
                 "this is a function of the host, which launches kernels (<<<...>>>): only code of the device is \
                  compiled; leave it out (#ifndef __CUDACC_RTC__), and launch the kernel from the program that \

@@ -411,3 +411,46 @@ def test_text_of_devices_is_refused_by_backend():
     assert compiler.compile(FILL, target="cubin")
     assert run_fill(SourceModule(FILL))
     assert run_fill(DynamicSourceModule(FILL))
+
+
+WHOLE = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <vector>
+#include <cuda_runtime.h>
+
+#define COUNT 64
+#define CHECK(call) do { cudaError_t error = call; if (error != cudaSuccess) exit(1); } while (0)
+
+static inline float twice(float x) { return 2 * x; }
+EXTERN __global__ void scale(float *x, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] = twice(x[i]) + __LINE__;
+}
+void run(float *x, int n);
+int main(int argc, char **argv)
+{
+    std::vector<float> numbers(COUNT, 1.0f);
+    float *x;
+    CHECK(cudaMalloc(&x, COUNT * sizeof(float)));
+    CHECK(cudaMemcpy(x, numbers.data(), COUNT * sizeof(float), cudaMemcpyHostToDevice));
+    run(x, COUNT);
+    CHECK(cudaDeviceSynchronize());
+    std::cout << "}" << numbers[0] << std::endl;
+    return cudaFree(x) != cudaSuccess;
+}
+void run(float *x, int n)
+{
+    scale<<<(n + 31) / 32, 32>>>(x, n);
+}
+"""
+
+
+@pytest.mark.parametrize("no_extern_c", [False, True])
+def test_functions_of_the_host_are_left_out(no_extern_c):
+    text = WHOLE.replace("EXTERN", 'extern "C"' if no_extern_c else "")
+    x = np.arange(64, dtype=np.float32)
+    module = SourceModule(text, no_extern_c=no_extern_c)
+    module.get_function("scale")(driver.InOut(x), np.int32(64), block=(32, 1, 1), grid=(2, 1))
+    np.testing.assert_array_equal(x, 2 * np.arange(64) + 14)

@@ -16,7 +16,7 @@ REFUSED = {
     "__global__ void k(int *a, strange b) {}": "strange",
     "__global__ void k(int *a) { __shared__ int s = 3; }": "error: a __shared__ variable",
     "__global__ void k(int *a) { threadIdx.x = 3; }": "threadIdx, blockIdx, blockDim",
-    "__global__ void k() {} int main() { k<<<1, 1>>>(); }": "kernel.cu:2: error: this is a whole",
+    "__global__ void k() {} __global__ void l() { k<<<1, 1>>>(); }": "a kernel cannot launch",
     "__global__ void __launch_bounds__(n) k(int *a) {}": "kernel.cu:2: error: kernel k: ",
     "__global__ void __launch_bounds__(1, 2, 3, 4) k(int *a) {}": "kernel k: __launch_bounds__",
     "__global__ void k(int *a, ...) {}": "kernel.cu:2: error: kernel k: a kernel has as many",

@@ -1,0 +1,277 @@
+//! Functions for the host in a program's text: nvcc leaves them out of the code for a device, and run-time compilers
+//! cannot.
+//!
+//! A function without a qualifier may be for both, so a text keeps each one whose name something else in the program
+//! mentions: code of the device, a class, a template, a macro, or a function that stays. A text is changed only if one
+//! of the others does what only the host can.
+
+use super::code::{closing, definitions, directives, words};
+use std::collections::HashSet;
+use std::ops::Range;
+
+/// Words in front of functions that are, or may be, for the device or that the compiler needs.
+const NEEDED: &[&str] = &[
+    "__device__",
+    "__global__",
+    "auto",
+    "class",
+    "consteval",
+    "constexpr",
+    "decltype",
+    "enum",
+    "operator",
+    "requires",
+    "struct",
+    "template",
+    "typedef",
+    "union",
+    "using",
+];
+
+/// Words that only macros look like, and that are part of the language.
+const OF_LANGUAGE: &[&str] = &[
+    "__attribute__",
+    "__forceinline__",
+    "__host__",
+    "__inline__",
+    "__noinline__",
+    "__restrict__",
+    "FILE",
+];
+
+/// A function without a qualifier, at the level of a namespace.
+struct Function<'a> {
+    name: &'a str,
+    range: Range<usize>,
+    body: Range<usize>,
+}
+
+/// Returns a text with spaces in place of functions for the host alone; `None` if there is none, or if the text's
+/// braces do not match. `code` is the text without comments and literals, `others` are the codes of the headers that
+/// the program includes, and of its options.
+pub(super) fn left_out(text: &str, code: &str, others: &[String]) -> Option<String> {
+    let all: HashSet<&str> =
+        [code].into_iter().chain(others.iter().map(String::as_str)).flat_map(macros).collect();
+    let directives: Vec<_> = directives(code).map(|it| it.range).collect();
+    let (functions, names) = functions(code, &directives, &all)?;
+    let mut mentioned: HashSet<&str> = others.iter().flat_map(|it| words_of(it)).collect();
+    let is_inside = |it: &Range<usize>| {
+        let before = functions.partition_point(|of| of.range.start <= it.start);
+        before > 0 && functions[before - 1].range.contains(&it.start)
+    };
+    let outside = words(code).filter(|it| !is_inside(it) && !names.contains(&it.start));
+    mentioned.extend(outside.map(|it| &code[it]));
+    let mut rest: Vec<_> = functions.iter().collect();
+    loop {
+        let (stay, leave): (Vec<_>, Vec<_>) =
+            rest.into_iter().partition(|it| mentioned.contains(it.name));
+        rest = leave;
+        if stay.is_empty() {
+            break;
+        }
+        mentioned.extend(stay.iter().flat_map(|it| words_of(&code[it.range.clone()])));
+    }
+    if !rest.iter().any(|it| it.name == "main" || is_for_host(&code[it.body.clone()])) {
+        return None;
+    }
+    let mut bytes = text.as_bytes().to_vec();
+    let mut leave = |range: Range<usize>| {
+        bytes[range].iter_mut().filter(|it| **it != b'\n').for_each(|it| *it = b' ');
+    };
+    for function in rest {
+        let mut start = function.range.start;
+        // Directives stay: a macro may be used further on.
+        for directive in directives.iter().filter(|it| function.range.contains(&it.start)) {
+            leave(start..directive.start);
+            start = directive.end;
+        }
+        leave(start..function.range.end.max(start));
+    }
+    String::from_utf8(bytes).ok()
+}
+
+fn words_of(text: &str) -> impl Iterator<Item = &str> {
+    words(text).map(|it| &text[it])
+}
+
+fn macros(code: &str) -> impl Iterator<Item = &str> {
+    definitions(code).map(|(_, name, _)| name)
+}
+
+/// Returns true for code that launches a kernel, or calls CUDA's API or the standard library.
+fn is_for_host(body: &str) -> bool {
+    let of_api = |name: &str| {
+        let rest = ["cuda", "cu"].iter().find_map(|it| name.strip_prefix(it));
+        rest.is_some_and(|it| it.starts_with(|first: char| first.is_ascii_uppercase()))
+    };
+    let is_call = |end: usize| body[end..].trim_start().starts_with('(');
+    body.contains("<<<")
+        || body.contains("std::")
+        || words(body).any(|it| of_api(&body[it.clone()]) && is_call(it.end))
+}
+
+/// Returns the functions without a qualifier, and where functions that are only declared have their names.
+fn functions<'a>(
+    code: &'a str,
+    directives: &[Range<usize>],
+    macros: &HashSet<&str>,
+) -> Option<(Vec<Function<'a>>, HashSet<usize>)> {
+    let bytes = code.as_bytes();
+    let (mut functions, mut names) = (Vec::new(), HashSet::new());
+    let mut directives = directives.iter().peekable();
+    let (mut at, mut head, mut depth) = (0, 0, 0_usize);
+    while at < bytes.len() {
+        if let Some(directive) = directives.next_if(|it| it.start <= at) {
+            // A condition within a head belongs to it.
+            at = directive.end.max(at);
+            head = if code[head..directive.start.max(head)].trim().is_empty() { at } else { head };
+            continue;
+        }
+        match bytes[at] {
+            b'(' => {
+                at = closing(code, at);
+                continue;
+            }
+            b';' => {
+                names.extend(named(&code[head..at]).map(|it| head + it.start));
+                head = at + 1;
+            }
+            b'{' if is_scope(&code[head..at]) => {
+                depth += 1;
+                head = at + 1;
+            }
+            b'{' => {
+                let end = closing_brace(code, at)?;
+                let found =
+                    named(&code[head..at]).filter(|_| is_of_nothing(&code[head..at], macros));
+                if let Some(name) = found {
+                    let name = &code[head + name.start..head + name.end];
+                    let start = at - code[head..at].trim_start().len();
+                    functions.push(Function { name, range: start..end, body: at..end });
+                    head = end;
+                } else if !code[head..at].contains('=') {
+                    // A class may go on behind its body; that does not matter here.
+                    head = end;
+                }
+                at = end;
+                continue;
+            }
+            b'}' => {
+                depth = depth.checked_sub(1)?;
+                head = at + 1;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    (depth == 0).then_some((functions, names))
+}
+
+/// Returns true for what stands in front of the brace of a namespace or of `extern "C"`, whose literal is blank here.
+fn is_scope(head: &str) -> bool {
+    let mut words = words_of(head).filter(|it| *it != "inline");
+    match words.next() {
+        Some("namespace") => true,
+        Some("extern") => words.next().is_none(),
+        _ => false,
+    }
+}
+
+/// Returns the name in front of a function's parameters; `None` for what is no function.
+fn named(head: &str) -> Option<Range<usize>> {
+    let open = head.find('(')?;
+    let name = words(&head[..open]).last()?;
+    let is_name = head[name.end..open].trim().is_empty() && !head[..open].contains('=');
+    let behind = &head[closing(head, open)..];
+    let is_end = words_of(behind).all(|it| matches!(it, "const" | "noexcept" | "override"));
+    // Something precedes the name: a type. Then come no initialisers of members.
+    let has_type = words(&head[..name.start]).next().is_some();
+    (is_name && is_end && has_type && !behind.contains([':', '=', ','])).then_some(name)
+}
+
+/// Returns true for the head of a function that has no qualifier, and none that a macro may hide.
+fn is_of_nothing(head: &str, macros: &HashSet<&str>) -> bool {
+    let open = head.find('(').unwrap_or(head.len());
+    let may_be_macro = |word: &str| {
+        macros.contains(word)
+            || word.starts_with("__")
+            || (word.len() > 1 && !word.contains(|it: char| it.is_ascii_lowercase()))
+    };
+    let mut words = words_of(&head[..open]);
+    words.all(|it| OF_LANGUAGE.contains(&it) || !(NEEDED.contains(&it) || may_be_macro(it)))
+}
+
+/// Returns the position behind the partner of a brace.
+fn closing_brace(code: &str, open: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, byte) in code.bytes().enumerate().skip(open) {
+        match byte {
+            b'{' => depth += 1,
+            b'}' => depth -= 1,
+            _ => continue,
+        }
+        if depth == 0 {
+            return Some(at + 1);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::left_out;
+    use crate::dialects::code_of;
+
+    fn kept(text: &str, others: &[&str]) -> String {
+        let others: Vec<String> = others.iter().map(|it| (*it).to_owned()).collect();
+        let kept = left_out(text, &code_of(text, false), &others);
+        assert!(kept.as_ref().is_none_or(|it| it.len() == text.len()));
+        kept.map_or_else(|| "all".into(), |it| it.split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn functions_of_the_host_alone_are_left_out() {
+        let kernel = "__global__ void k(float *x) { *x = twice(*x); }";
+        let twice = "static float twice(float x) { return 2 * x; }";
+        let host = "void run(float *x);\nvoid helper(int n) { puts(\"}\"); }\nint main(int argc, char **argv)\n\
+                    {\n  float *d; cudaMalloc(&d, 4); run(d);\n  helper(1);\n}\n\
+                    void run(float *x) { k<<<1, dim3(1)>>>(x); }\n";
+        let all = format!("{twice}\n{kernel}\n{host}");
+        assert_eq!(kept(&all, &[]), format!("{twice} {kernel} void run(float *x);"));
+        assert_eq!(
+            kept(&format!("namespace a {{\n{all}}}"), &[]),
+            format!("namespace a {{ {twice} {kernel} void run(float *x); }}")
+        );
+        let defined = "int main() {\n#define N 4\n  cudaFree(0); }\n__device__ int n = N;";
+        assert_eq!(kept(defined, &[]), "#define N 4 __device__ int n = N;");
+        // Nothing in these needs the host.
+        assert_eq!(kept(&format!("{twice}\nint unused(int x) {{ return x; }}"), &[]), "all");
+    }
+
+    #[test]
+    fn what_may_be_for_the_device_stays() {
+        let host = "void run(float *x) { k<<<1, 1>>>(x); }";
+        for device in [
+            "__device__ void f() { g(std::max(1, 2)); }",
+            "template <class T> void f(T x) { std::swap(x, x); }",
+            "KERNEL void f(float *x) { std::max(1, 2); }",
+            "#define entry __global__\nentry void f(float *x) { std::max(1, 2); }",
+            "struct S { void f() { cudaFree(0); } };",
+            "constexpr int f() { return std::max(1, 2); }",
+            "int values[] = {1, 2};",
+            "S::S(int x) : y(x) { cudaFree(0); }",
+            "float f(float x) { return std::max(x, 1.f); }\n__device__ float g() { return f(1); }",
+            "float f(float x) { return std::max(x, 1.f); }\n#define g f",
+        ] {
+            let expected = device.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert_eq!(kept(&format!("{device}\n{host}"), &[]), expected, "{device}");
+        }
+        let used = "float f(float x) { return std::max(x, 1.f); }";
+        assert_eq!(kept(used, &["__device__ float g() { return f(1); }"]), "all");
+        assert_eq!(kept(used, &["#define h f"]), "all");
+        assert_eq!(kept(used, &[]), "");
+        assert_eq!(kept(&format!("{used} }}"), &[]), "all");
+        assert_eq!(kept(&format!("{used} {{"), &[]), "all");
+        assert_eq!(kept("", &[]), "all");
+    }
+}
