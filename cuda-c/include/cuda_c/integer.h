@@ -18,15 +18,13 @@ static inline unsigned int __brev(unsigned int x) {
 static inline unsigned long long __brevll(unsigned long long x) {
     return (unsigned long long)__brev((unsigned int)x) << 32 | __brev((unsigned int)(x >> 32));
 }
-// Selects four bytes out of eight by the digits of the selector. Bit 3 of a digit replicates the sign.
+// Selects four bytes out of eight by bits 0 to 2 of each digit of the selector. Compilers ignore bit 3, which replicates
+// the sign in PTX's `prmt`.
 static inline unsigned int __byte_perm(unsigned int x, unsigned int y, unsigned int selector) {
     const unsigned long long bytes = (unsigned long long)y << 32 | x;
     unsigned int chosen = 0;
     for (int i = 0; i < 4; ++i) {
-        const unsigned int digit = selector >> 4 * i;
-        unsigned int byte = (unsigned int)(bytes >> (digit & 7) * 8) & 0xff;
-        if (digit & 8) byte = byte >> 7 ? 0xff : 0;
-        chosen |= byte << 8 * i;
+        chosen |= ((unsigned int)(bytes >> (selector >> 4 * i & 7) * 8) & 0xff) << 8 * i;
     }
     return chosen;
 }

@@ -104,6 +104,7 @@ template <class M, class T> static inline T shr(T a, u32 by) {
     return by > most ? (T)(is_signed<T> && a < T(0) ? -1 : 0) : (T)(a >> by);
 }
 
+// Without a mode, bit 3 of a digit replicates the sign of the byte that the digit selects.
 template <class M, class T> static inline T prmt(T a, T b, u32 selector) {
     const u32 n = selector & 3;
     if constexpr (has<M, m_f4e>) return __byte_perm(a, b, 0x3210 + n * 0x1111);
@@ -112,7 +113,9 @@ template <class M, class T> static inline T prmt(T a, T b, u32 selector) {
     if constexpr (has<M, m_ecl>) return __byte_perm(a, b, n == 0 ? 0x3210 : n == 1 ? 0x3211 : n == 2 ? 0x3222 : 0x3333);
     if constexpr (has<M, m_ecr>) return __byte_perm(a, b, n == 0 ? 0x0000 : n == 1 ? 0x1110 : n == 2 ? 0x2210 : 0x3210);
     if constexpr (has<M, m_rc16>) return __byte_perm(a, b, n & 1 ? 0x3232 : 0x1010);
-    return __byte_perm(a, b, selector);
+    const u32 chosen = __byte_perm(a, b, selector), signs = (selector >> 3 & 0x1111) * 0xf;
+    const u32 bytes = __byte_perm(0, ~0u, signs & 0x4444);
+    return (chosen & ~bytes) | ((chosen >> 7 & 0x01010101) * 0xff & bytes);
 }
 
 } // namespace ptx

@@ -108,7 +108,7 @@ int main() {
     }
     // Computed by hand.
     CHECK(__byte_perm(0x33221100, 0x77665544, 0x7531) == 0x77553311);
-    CHECK(__byte_perm(0x332211f0, 0x77665584, 0x98c4) == 0x00ffff84);
+    CHECK(__byte_perm(0x332211f0, 0x77665584, 0x98c4) == 0x11f08484);
     CHECK(__funnelshift_l(0x80000001, 0x12345678, 4) == 0x23456788);
     CHECK(__funnelshift_l(1, 2, 32) == 2 && __funnelshift_lc(1, 2, 40) == 1);
     CHECK(__funnelshift_r(0x80000001, 0x12345678, 4) == 0x88000000);
