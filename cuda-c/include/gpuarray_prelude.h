@@ -21,6 +21,7 @@
 #include "cuda_c/dot_products.h"
 #include "cuda_c/simd.h"
 #include "cuda_c/conversions.h"
+#include "cuda_c/out_of_range.h"
 #include "cuda_c/libm.h"
 #include "cuda_c/special.h"
 #include "cuda_c/rounding.h"

@@ -6,7 +6,7 @@
 //! For the host, the crate then reads the text that a preprocessor has written, with the language's headers
 //! ([`headers()`]) before the program. [`unit()`] turns it into a text for a C++ compiler. [`program_messages`] turns the
 //! compiler's log into messages about the program; [`without_constexpr`] and [`refused_variants`] say how to change a
-//! text that the compiler refuses.
+//! text that the compiler refuses. [`defined_out_of_range`] gives a unit's integers a GPU's results.
 //!
 //! The crate runs no compiler. `include/gpuarray_abi.h` declares the interface between a compiled unit and its
 //! executor.
@@ -20,6 +20,7 @@ mod headers;
 mod indices;
 mod known_names;
 mod messages;
+mod out_of_range;
 mod placement;
 mod ptx;
 mod qualifiers;
@@ -37,6 +38,7 @@ pub use diagnostics::{GENERATED, diagnostics, with_carets};
 pub use headers::{PREFIX as HEADER_PREFIX, PRELUDE, header_text, headers};
 pub use indices::{constant_indices, constant_indices_message};
 pub use messages::{has_changed_meaning, program_messages, without_changed_meanings};
+pub use out_of_range::defined_out_of_range;
 pub use regions::refused_variants;
 pub use signatures::{Number, Signature, SignatureParameter, Signatures, ValueType};
 pub use temporary::{TemporaryFolder, write_headers};

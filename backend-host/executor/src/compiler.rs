@@ -356,12 +356,23 @@ impl Compiler {
         // The fake drivers use neither, so that missing barriers show there.
         let mut meets = self.regions && !self.language.checked;
         let mut without = has_variants.then(HashSet::new);
+        let mut defines = !self.traps_undefined;
         loop {
             let unit = cuda_c::unit(text, &names, without.as_ref(), meets, source.is_hip);
             let unit = unit.map_err(Error::Refused)?;
-            let text = precompiled::found(unit.text, &source.language);
+            let defined = defines.then(|| cuda_c::defined_out_of_range(&unit.text)).flatten();
+            let is_defined = defined.is_some();
+            let text = precompiled::found(defined.unwrap_or(unit.text), &source.language);
             match self.build(source, &text) {
                 Ok(compiled) => return self.check_indices(source, &text).map(|()| compiled),
+                // A conversion of a type that only looks like a number's. The program's own text may compile, and
+                // otherwise the messages are about it.
+                Err(Error::Refused(log))
+                    if is_defined && cuda_c::refused_variants(&log).is_empty() =>
+                {
+                    log::debug!("compiled again without conversions out of range: {log}");
+                    defines = false;
+                }
                 // If the compiler refuses the loop variants of some kernels, those kernels go without; if it
                 // still fails, all do. The final messages are then about the program's own text. GCC also
                 // generates code with offsets of shared memory, for vector operations that never run, which

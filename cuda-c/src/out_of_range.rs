@@ -1,0 +1,385 @@
+//! Gives conversions and shifts that C++ leaves undefined the results of NVIDIA GPUs.
+//!
+//! On a GPU a negative number becomes zero if it is converted to an unsigned integer, and a shift by the width of a type
+//! or more shifts out all bits. Programs rely on both: `image[i] = 1.5f * x - y` with bytes, `(1u << n) - 1` with 32.
+//! Names of `include/cuda_c/out_of_range.h` are therefore inserted into
+//!
+//! - casts to unsigned types ([`parenthesis`](Reader::parenthesis));
+//! - assignments, initialisers and `return` of a floating-point value, if the variable or function is declared as an
+//!   unsigned integer;
+//! - arguments of `make_uchar4` and similar functions;
+//! - shifts of constants, and shifts by a difference, unless they are part of a rotation.
+//!
+//! Types are known by name alone. The inserted names leave values of other types as they are, so a wrong guess is
+//! harmless. Code outside of functions stays as it is.
+
+mod names;
+
+use crate::regions;
+use crate::tokens::{Kind, Tokens};
+use names::Names;
+
+/// Converts the value at its right to the type of the variable at its left.
+const VALUE: &str = "::cuda_c::value = ";
+const DISTANCE: &str = " ::cuda_c::distance ";
+
+/// Returns a unit's text in which conversions of floating-point numbers to integers, and shifts, have the results of a
+/// GPU where C++ leaves them undefined; `None` if the text needs no change. The compiler may refuse the result even if
+/// it accepts the text.
+pub fn defined_out_of_range(text: &str) -> Option<String> {
+    let tokens = Tokens::of(text);
+    let insertions = insertions(&tokens);
+    if insertions.is_empty() {
+        return None;
+    }
+    let (mut result, mut done) = (String::with_capacity(text.len() + 32 * insertions.len()), 0);
+    for (at, inserted) in insertions {
+        result.push_str(&text[done..at]);
+        result.push_str(&inserted);
+        done = at;
+    }
+    result.push_str(&text[done..]);
+    Some(result)
+}
+
+/// A place in the text, and what is inserted there.
+type Insertion = (usize, String);
+
+fn insertions(tokens: &Tokens<'_>) -> Vec<Insertion> {
+    let Some(first) = (0..tokens.len()).find(|&at| tokens.is_of_program(at)) else {
+        return Vec::new();
+    };
+    let mut reader = Reader { tokens, names: Names::of(tokens, first), insertions: Vec::new() };
+    let mut bodies: Vec<Body> = Vec::new();
+    for at in first..tokens.len() {
+        if bodies.last().is_some_and(|it| it.close == at) {
+            bodies.pop();
+        }
+        if tokens.at(at) == "{" && is_body(tokens, at) {
+            let of_variant = bodies.last().is_some_and(|it| it.is_of_variant);
+            bodies.push(Body {
+                close: tokens.partner(at).unwrap_or(tokens.len()),
+                returns_unsigned: reader.names.returns_unsigned(tokens, at),
+                is_of_variant: of_variant
+                    || tokens.heading(at).any(|it| it.starts_with(regions::PREFIX)),
+            });
+        }
+        let Some(body) = bodies.last() else { continue };
+        if tokens.is_of_program(at) || body.is_of_variant {
+            reader.token(at, body.returns_unsigned);
+        }
+    }
+    reader.insertions.sort_by_key(|it| it.0);
+    reader.insertions
+}
+
+/// The body of a function, up to its closing brace.
+struct Body {
+    close: usize,
+    returns_unsigned: bool,
+    /// True for the loop variant of a kernel.
+    is_of_variant: bool,
+}
+
+/// Returns true for the brace of a function or a lambda.
+fn is_body(tokens: &Tokens<'_>, brace: usize) -> bool {
+    let mut before = brace;
+    while before > 0
+        && matches!(tokens.at(before - 1), "const" | "noexcept" | "override" | "mutable")
+    {
+        before -= 1;
+    }
+    let Some(close) = before.checked_sub(1) else { return false };
+    let Some(open) = tokens.partner(close).filter(|_| tokens.at(close) == ")") else {
+        return false;
+    };
+    open > 0 && !matches!(tokens.at(open - 1), "if" | "for" | "while" | "switch" | "constexpr")
+}
+
+struct Reader<'t, 'a> {
+    tokens: &'t Tokens<'a>,
+    names: Names<'a>,
+    insertions: Vec<Insertion>,
+}
+
+impl Reader<'_, '_> {
+    fn token(&mut self, at: usize, returns_unsigned: bool) {
+        match self.tokens.at(at) {
+            "(" => self.parenthesis(at),
+            "static_cast" => self.static_cast(at),
+            "=" => self.assignment(at),
+            "return" if returns_unsigned => self.value(at + 1),
+            "<" | ">" => self.shift(at),
+            _ => {}
+        }
+    }
+
+    fn insert(&mut self, place: usize, text: impl Into<String>) {
+        self.insertions.push((place, text.into()));
+    }
+
+    /// A cast `(unsigned)x` or `unsigned(x)`, or the arguments of `make_uchar4(x, y, z, w)`.
+    fn parenthesis(&mut self, open: usize) {
+        let tokens = self.tokens;
+        let Some(close) = tokens.partner(open) else { return };
+        let Some(before) = open.checked_sub(1) else { return };
+        let end = tokens.all[close].end;
+        if let Some(unsigned) = self.names.unsigned_type(tokens, open + 1, close) {
+            if self.may_precede_cast(before) && self.begins_operand(close + 1) {
+                self.insert(end, format!("(::cuda_c::Unsigned<{unsigned}>)"));
+            }
+        } else if let Some(unsigned) = self.names.unsigned_type(tokens, before, open) {
+            let begins = before > 0
+                && (is_operator(tokens, before - 1) || tokens.at(before - 1) == "return");
+            if begins && !matches!(tokens.at(open + 1), "*" | "&" | ")") && self.is_real(open + 1) {
+                self.convert_group(open, close, &unsigned);
+            }
+        } else if makes_unsigned(tokens.at(before)) {
+            let mut first = open + 1;
+            while first < close {
+                self.value(first);
+                first = self.end_of_value(first) + 1;
+            }
+        }
+    }
+
+    /// `static_cast<unsigned>(x)`
+    fn static_cast(&mut self, at: usize) {
+        let tokens = self.tokens;
+        let Some(open) = tokens.behind_angles(at + 1, tokens.len()) else { return };
+        let unsigned = self.names.unsigned_type(tokens, at + 2, open - 1);
+        let close = tokens.partner(open).filter(|_| tokens.at(open) == "(");
+        if let (Some(unsigned), Some(close)) = (unsigned, close) {
+            self.convert_group(open, close, &unsigned);
+        }
+    }
+
+    fn convert_group(&mut self, open: usize, close: usize, unsigned: &str) {
+        let (begin, end) = (self.tokens.all[open].end, self.tokens.all[close].start);
+        self.insert(begin, format!("(::cuda_c::Unsigned<{unsigned}>)("));
+        self.insert(end, ")");
+    }
+
+    /// The tokens before a cast: an operator, `return`, or another cast.
+    fn may_precede_cast(&self, before: usize) -> bool {
+        let tokens = self.tokens;
+        match tokens.at(before) {
+            "return" | "case" | "else" => true,
+            ")" => tokens
+                .partner(before)
+                .is_some_and(|open| self.names.is_number_type(tokens, open + 1, before)),
+            _ => is_operator(tokens, before),
+        }
+    }
+
+    fn begins_operand(&self, at: usize) -> bool {
+        let tokens = self.tokens;
+        match tokens.at(at) {
+            "sizeof" | "alignof" | "threadIdx" | "blockIdx" | "blockDim" | "gridDim" => false,
+            "(" | "-" | "*" => true,
+            _ if tokens.is_word(at) => true,
+            other => is_real_number(other),
+        }
+    }
+
+    /// `name = x`, where the name is declared as an unsigned integer.
+    fn assignment(&mut self, at: usize) {
+        let tokens = self.tokens;
+        let is_part = |left: usize| {
+            tokens.is_adjacent(left)
+                && matches!(
+                    tokens.at(left),
+                    "=" | "!" | "<" | ">" | "+" | "-" | "*" | "/" | "%" | "&" | "|" | "^"
+                )
+        };
+        let is_plain =
+            at > 0 && !is_part(at - 1) && !(tokens.at(at + 1) == "=" && tokens.is_adjacent(at));
+        if is_plain && self.names.is_unsigned_place(tokens, at) {
+            self.value(at + 1);
+        }
+    }
+
+    /// Inserts a conversion before a value that may be a floating-point number.
+    fn value(&mut self, first: usize) {
+        if self.tokens.at(first) != "{" && self.is_real(first) {
+            self.insert(self.tokens.all[first].start, VALUE);
+        }
+    }
+
+    /// Returns true if a value contains a floating-point number, or a name of some.
+    fn is_real(&self, first: usize) -> bool {
+        let tokens = self.tokens;
+        (first..self.end_of_value(first)).any(|at| match tokens.all[at].kind {
+            Kind::Word => self.names.is_real(tokens, at),
+            Kind::Literal => is_real_number(tokens.at(at)),
+            Kind::Mark => false,
+        })
+    }
+
+    fn end_of_value(&self, first: usize) -> usize {
+        let tokens = self.tokens;
+        let mut at = first;
+        while at < tokens.len() && !matches!(tokens.at(at), ";" | "," | ")" | "]" | "}") {
+            if matches!(tokens.at(at), "(" | "[" | "{") {
+                at = tokens.partner(at).unwrap_or(tokens.len());
+            }
+            at += 1;
+        }
+        at.min(tokens.len())
+    }
+
+    /// `1 << n`, or `x >> (32 - n)` without the other half of a rotation.
+    fn shift(&mut self, at: usize) {
+        let tokens = self.tokens;
+        let sign = tokens.at(at);
+        let is_shift = at > 0
+            && tokens.at(at + 1) == sign
+            && tokens.is_adjacent(at)
+            && !matches!(tokens.at(at - 1), "<" | ">" | "operator")
+            && !matches!(tokens.at(at + 2), "<" | ">" | "=" | ",");
+        if !is_shift || tokens.all[at + 2].kind == Kind::Literal && !self.is_difference(at + 2) {
+            return;
+        }
+        let is_constant = is_whole_number(tokens.at(at - 1)) && !self.is_template(at, sign);
+        let is_half = || {
+            self.statement(at).any(|it| {
+                let opposite = if sign == "<" { ">" } else { "<" };
+                tokens.at(it) == opposite && tokens.at(it + 1) == opposite
+            })
+        };
+        if is_constant || (self.is_difference(at + 2) && !self.is_template(at, sign) && !is_half())
+        {
+            let sign = sign.repeat(2);
+            self.insert(tokens.all[at + 1].end, format!("{DISTANCE}{sign} "));
+        }
+    }
+
+    /// Returns true for a distance such as `32 - n`, in parentheses or not.
+    fn is_difference(&self, first: usize) -> bool {
+        let tokens = self.tokens;
+        let (first, end) = match tokens.at(first) {
+            "(" => (first + 1, tokens.partner(first).unwrap_or(first)),
+            _ => (first, self.end_of_value(first)),
+        };
+        let is_width = is_whole_number(tokens.at(first)) || tokens.at(first) == "warpSize";
+        is_width && tokens.at(first + 1) == "-" && first + 2 < end
+    }
+
+    /// Returns true if `>>` may end the arguments of two templates.
+    fn is_template(&self, at: usize, sign: &str) -> bool {
+        let tokens = self.tokens;
+        sign == ">"
+            && self.statement(at).take_while(|&it| it < at).any(|it| {
+                tokens.at(it) == "<" && it > 0 && tokens.is_word(it - 1) && tokens.at(it + 1) != "<"
+            })
+    }
+
+    /// The tokens of the statement around a place.
+    fn statement(&self, at: usize) -> impl Iterator<Item = usize> {
+        let tokens = self.tokens;
+        let is_end = |&it: &usize| !matches!(tokens.at(it), ";" | "{" | "}");
+        let first = (0..at).rev().take_while(is_end).last().unwrap_or(at);
+        (first..tokens.len()).take_while(move |&it| !matches!(tokens.at(it), ";" | "{" | "}"))
+    }
+}
+
+/// Returns true for a mark after which an operand begins.
+fn is_operator(tokens: &Tokens<'_>, at: usize) -> bool {
+    tokens.all[at].kind == Kind::Mark && !matches!(tokens.at(at), ")" | "]" | "}" | "." | "::")
+        || matches!(tokens.at(at), "}")
+}
+
+/// Returns true for a function that makes a vector of unsigned integers.
+fn makes_unsigned(name: &str) -> bool {
+    name.strip_prefix("make_").is_some_and(names::is_unsigned_vector)
+}
+
+fn is_whole_number(text: &str) -> bool {
+    text.starts_with(|it: char| it.is_ascii_digit()) && !is_real_number(text)
+}
+
+fn is_real_number(text: &str) -> bool {
+    text.starts_with(|it: char| it.is_ascii_digit() || it == '.')
+        && !text.starts_with("0x")
+        && !text.starts_with("0X")
+        && text.contains(['.', 'e', 'E', 'f', 'F'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::defined_out_of_range;
+
+    fn written(text: &str) -> String {
+        let result = defined_out_of_range(text).unwrap_or_else(|| text.to_owned());
+        result.replace("::cuda_c::", "")
+    }
+
+    #[test]
+    fn negative_numbers_become_zero() {
+        for (body, expected) in [
+            ("j = (unsigned)x;", "j = value = (unsigned)(Unsigned<unsigned>)x;"),
+            ("(unsigned char)(x * y)", "(unsigned char)(Unsigned<unsigned char>)(x * y)"),
+            ("y = (float)(uchar)-x;", "y = (float)(uchar)(Unsigned<uchar>)-x;"),
+            ("return (uint8_t)x[0];", "return (uint8_t)(Unsigned<uint8_t>)x[0];"),
+            ("y = static_cast<size_t>(x);", "y = static_cast<size_t>((Unsigned<size_t>)(x));"),
+            ("y = uint(x) + unsigned(1);", "y = uint((Unsigned<uint>)(x)) + unsigned(1);"),
+            ("uint k = x * 2, m = 3;", "uint k = value = x * 2, m = 3;"),
+            ("for (uint k = x; k < i; k++) {}", "for (uint k = value = x; k < i; k++) {}"),
+            ("b[i] = 255 * x;", "b[i] = value = 255 * x;"),
+            ("p->r = .5f; c.x = y;", "p->r = value = .5f; c.x = value = y;"),
+            ("i = j = x ? 1 : 2e3;", "i = j = value = x ? 1 : 2e3;"),
+            ("c = make_uchar4(x, 0, 1, y);", "c = make_uchar4(value = x, 0, 1, value = y);"),
+        ] {
+            let head = "struct P { unsigned char r; }; void f(int i, float x, double *y, unsigned char *b, P *p) { unsigned j; uchar4 c; ";
+            assert_eq!(written(&format!("{head}{body} }}")), format!("{head}{expected} }}"));
+        }
+        for (text, expected) in [
+            (
+                "typedef unsigned char T; void f(float x, T *b) { b[0] = x; }",
+                "typedef unsigned char T; void f(float x, T *b) { b[0] = value = x; }",
+            ),
+            (
+                "template <class T> void f(float x, T *b) { b[0] = x; (T)x; }",
+                "template <class T> void f(float x, T *b) { b[0] = x; (T)(Unsigned<T>)x; }",
+            ),
+            (
+                "unsigned char f(float x) { if (x > 1) { return 1; } return x * 2; }",
+                "unsigned char f(float x) { if (x > 1) { return 1; } return value = x * 2; }",
+            ),
+        ] {
+            assert_eq!(written(text), expected);
+        }
+    }
+
+    #[test]
+    fn shifts_shift_out() {
+        for (body, expected) in [
+            ("m = (1u << n) - 1;", "m = (1u << distance << n) - 1;"),
+            ("m = ~0 >> n;", "m = ~0 >> distance >> n;"),
+            ("m = b << (32 - n);", "m = b << distance << (32 - n);"),
+            ("m = b >> warpSize - n;", "m = b >> distance >> warpSize - n;"),
+            ("m = 1 << n << k;", "m = 1 << distance << n << k;"),
+        ] {
+            let result = written(&format!("void f(int n) {{ {body} }}"));
+            let result = result.replace("  ", " ");
+            assert_eq!(result, format!("void f(int n) {{ {expected} }}"));
+        }
+    }
+
+    #[test]
+    fn everything_else_stays_as_it_is() {
+        for text in [
+            "void f(int n) { m = b << 3; m = (b << n) | (b >> (32 - n)); m = 1 << 4; }",
+            "void f(int n) { A<B<3>> c; a = sizeof(uint) * 2; f = (void (*)(uint))g; }",
+            "void f(unsigned i, float x) { uint k = blockIdx.x * 2 + i; x = i; i += x; i == x; }",
+            "void f(float *x) { float y = x[0]; uint *p = q; n = (uint)sizeof(x); auto g = [=](uint i) { }; }",
+            "void f(float x, int *q, unsigned k) { int i = (int)x; q[0] = x; uchar4 c = g(x); unsigned &r = x; }",
+            "const uint n = (uint)2.5; uint m = 2.5; enum { A = 1 << n };",
+            "void f(unsigned i = 2.5) { unsigned a[2] = {1, 2}; }",
+            "void f(uint (*g)(uint), uint) { uint h(uint); (uint",
+            "void f() { uint i = ; return",
+        ] {
+            assert_eq!(defined_out_of_range(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! The names that a program declares as unsigned integers or as floating-point numbers, in any scope.
+
+use crate::tokens::Tokens;
+use std::collections::HashSet;
+
+/// Names of variables, members and functions, and of types.
+#[derive(Debug, Default)]
+pub(super) struct Names<'a> {
+    unsigned: HashSet<&'a str>,
+    /// Vectors of unsigned integers.
+    vectors: HashSet<&'a str>,
+    /// Floating-point numbers, and vectors of some.
+    reals: HashSet<&'a str>,
+    /// Types that the program defines as unsigned integers.
+    types: HashSet<&'a str>,
+    /// Parameters of templates. Their variables may be of any type, which assignment may not convert to.
+    parameters: HashSet<&'a str>,
+}
+
+impl<'a> Names<'a> {
+    /// Collects the names that are declared from a token on.
+    pub(super) fn of(tokens: &Tokens<'a>, first: usize) -> Names<'a> {
+        let mut names = Names::default();
+        let of_program = || (first..tokens.len()).filter(|&at| tokens.is_of_program(at));
+        for at in of_program() {
+            names.types.extend(defined_type(tokens, at));
+            names.parameters.extend(parameter(tokens, at));
+        }
+        for at in of_program() {
+            let is_begin = names.is_type_word(tokens.at(at))
+                && (at == 0 || !names.is_type_word(tokens.at(at - 1)));
+            if is_begin {
+                names.declared(tokens, at);
+            }
+        }
+        names
+    }
+
+    fn is_type_word(&self, word: &str) -> bool {
+        matches!(word, "signed" | "char" | "short" | "int" | "long")
+            || is_real_type(word)
+            || is_unsigned_vector(word)
+            || self.is_unsigned(word)
+    }
+
+    fn is_unsigned(&self, word: &str) -> bool {
+        is_unsigned(word) || self.types.contains(word)
+    }
+
+    /// Adds the declarators after a type.
+    fn declared(&mut self, tokens: &Tokens<'a>, first: usize) {
+        let mut at = first;
+        while self.is_type_word(tokens.at(at)) {
+            at += 1;
+        }
+        let has = |is_kind: &dyn Fn(&str) -> bool| (first..at).any(|it| is_kind(tokens.at(it)));
+        let is_vector = has(&is_unsigned_vector);
+        let is_real = has(&is_real_type);
+        if !is_vector && !is_real && !has(&|it| self.is_unsigned(it)) {
+            return;
+        }
+        let is_parameter = in_parentheses(tokens, first);
+        loop {
+            let mut is_reference = false;
+            while matches!(
+                tokens.at(at),
+                "*" | "&" | "const" | "volatile" | "__restrict__" | "__restrict" | "restrict"
+            ) {
+                is_reference |= tokens.at(at) == "&";
+                at += 1;
+            }
+            let is_name = tokens.is_word(at)
+                && matches!(tokens.at(at + 1), "=" | ";" | "," | ")" | "[" | "(" | ":" | "{");
+            if !is_name {
+                return;
+            }
+            let names = match (is_vector, is_real) {
+                (true, _) => &mut self.vectors,
+                (_, true) => &mut self.reals,
+                _ => &mut self.unsigned,
+            };
+            // A local reference has to be bound to the variable itself.
+            if is_real || !is_reference || is_parameter {
+                names.insert(tokens.at(at));
+            }
+            while !matches!(tokens.at(at), "," | ";" | ")" | "}" | "") {
+                if matches!(tokens.at(at), "[" | "(" | "{") {
+                    at = tokens.partner(at).unwrap_or(at);
+                }
+                at += 1;
+            }
+            if tokens.at(at) != "," || is_parameter {
+                return;
+            }
+            at += 1;
+        }
+    }
+
+    /// Returns true for a name of floating-point numbers, or of a function that computes some.
+    pub(super) fn is_real(&self, tokens: &Tokens<'_>, at: usize) -> bool {
+        let name = tokens.at(at);
+        // The type of a vector's component is its name's.
+        let is_component = at > 0 && tokens.at(at - 1) == "." && is_component(name);
+        (self.reals.contains(name) && !is_component)
+            || (tokens.at(at + 1) == "(" && FUNCTIONS.contains(&name.trim_end_matches('f')))
+    }
+
+    /// Returns true if the left side of the `=` at a place is declared as an unsigned integer.
+    pub(super) fn is_unsigned_place(&self, tokens: &Tokens<'_>, sign: usize) -> bool {
+        let Some(mut at) = sign.checked_sub(1) else { return false };
+        let mut names = &self.unsigned;
+        loop {
+            while tokens.at(at) == "]" {
+                let Some(open) = tokens.partner(at) else { return false };
+                let Some(before) = open.checked_sub(1) else { return false };
+                at = before;
+            }
+            if !tokens.is_word(at) || at < 2 {
+                return false;
+            }
+            let object = match (tokens.at(at - 1), tokens.at(at - 2)) {
+                (".", _) => Some(at - 2),
+                (">", "-") => at.checked_sub(3),
+                _ => None,
+            };
+            match object {
+                Some(object) if is_component(tokens.at(at)) && !names.contains(tokens.at(at)) => {
+                    (at, names) = (object, &self.vectors);
+                }
+                _ => break,
+            }
+        }
+        let is_reference = tokens.at(at - 1) == "&" && tokens.at(at + 1) == "=";
+        names.contains(tokens.at(at)) && !is_reference
+    }
+
+    /// Returns the unsigned type that the tokens of a range name, or a template's parameter.
+    pub(super) fn unsigned_type(
+        &self,
+        tokens: &Tokens<'_>,
+        first: usize,
+        end: usize,
+    ) -> Option<String> {
+        let words: Vec<&str> =
+            (first..end).map(|at| tokens.at(at)).filter(|it| *it != "const").collect();
+        let is_type = match words[..] {
+            [word] => self.is_unsigned(word) || self.parameters.contains(word),
+            _ => {
+                words.contains(&"unsigned")
+                    && words.iter().all(|it| self.is_type_word(it) && !is_real_type(it))
+            }
+        };
+        is_type.then(|| words.join(" "))
+    }
+
+    /// Returns true if the tokens of a range name a type of numbers.
+    pub(super) fn is_number_type(&self, tokens: &Tokens<'_>, first: usize, end: usize) -> bool {
+        first < end && (first..end).all(|at| self.is_type_word(tokens.at(at)))
+    }
+
+    /// Returns true if the function with a body at a brace returns an unsigned integer.
+    pub(super) fn returns_unsigned(&self, tokens: &Tokens<'_>, brace: usize) -> bool {
+        let parameters = (0..brace).rev().find(|&at| tokens.at(at) == ")");
+        let Some(open) = parameters.and_then(|close| tokens.partner(close)) else { return false };
+        if open < 2 || !tokens.is_word(open - 1) {
+            return false;
+        }
+        let types = (0..open - 1).rev().map(|at| tokens.at(at));
+        let mut types = types.take_while(|it| self.is_type_word(it));
+        types.any(|it| self.is_unsigned(it))
+    }
+}
+
+/// Functions of `double`. The names of those of `float` end with `f`.
+const FUNCTIONS: &[&str] = &[
+    "acos",
+    "asin",
+    "atan",
+    "atan2",
+    "cbrt",
+    "ceil",
+    "cos",
+    "cosh",
+    "erf",
+    "exp",
+    "exp10",
+    "exp2",
+    "fabs",
+    "floor",
+    "fma",
+    "fmax",
+    "fmin",
+    "fmod",
+    "hypot",
+    "log",
+    "log10",
+    "log2",
+    "pow",
+    "rint",
+    "round",
+    "rsqrt",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "trunc",
+    "__cos",
+    "__exp",
+    "__fdivide",
+    "__log",
+    "__pow",
+    "__saturate",
+    "__sin",
+    "curand_normal",
+    "curand_uniform",
+];
+
+/// Returns the type that `typedef unsigned char T;` or `using T = unsigned;` defines.
+fn defined_type<'a>(tokens: &Tokens<'a>, at: usize) -> Option<&'a str> {
+    let (name, first, end) = match tokens.at(at) {
+        "typedef" => {
+            let end = (at..tokens.len()).find(|&it| tokens.at(it) == ";")?;
+            (end - 1, at + 1, end - 1)
+        }
+        "using" if tokens.at(at + 2) == "=" => {
+            let end = (at..tokens.len()).find(|&it| tokens.at(it) == ";")?;
+            (at + 1, at + 3, end)
+        }
+        _ => return None,
+    };
+    let is_word = |it: usize| {
+        matches!(tokens.at(it), "char" | "short" | "int" | "long") || is_unsigned(tokens.at(it))
+    };
+    let is_type = (first..end).all(is_word) && (first..end).any(|it| is_unsigned(tokens.at(it)));
+    is_type.then(|| tokens.at(name))
+}
+
+/// Returns the parameter of a template at `typename` or `class`.
+fn parameter<'a>(tokens: &Tokens<'a>, at: usize) -> Option<&'a str> {
+    let is_parameter = matches!(tokens.at(at), "typename" | "class")
+        && at > 0
+        && matches!(tokens.at(at - 1), "<" | ",")
+        && matches!(tokens.at(at + 2), ">" | "," | "=");
+    is_parameter.then(|| tokens.at(at + 1))
+}
+
+/// Returns true for a token of a function's parameters.
+fn in_parentheses(tokens: &Tokens<'_>, inside: usize) -> bool {
+    let mut at = inside;
+    while at > 0 {
+        at -= 1;
+        match tokens.at(at) {
+            "(" => return at > 0 && tokens.at(at - 1) != "for",
+            ";" | "{" | "}" => return false,
+            ")" | "]" => at = tokens.partner(at).unwrap_or(0),
+            _ => {}
+        }
+    }
+    false
+}
+
+fn is_component(name: &str) -> bool {
+    matches!(name, "x" | "y" | "z" | "w")
+}
+
+fn is_real_type(word: &str) -> bool {
+    let element = word.strip_suffix(['1', '2', '3', '4']).unwrap_or(word);
+    matches!(element, "float" | "double")
+}
+
+fn is_unsigned(word: &str) -> bool {
+    matches!(
+        word,
+        "unsigned"
+            | "uchar"
+            | "ushort"
+            | "uint"
+            | "ulong"
+            | "size_t"
+            | "uint8_t"
+            | "uint16_t"
+            | "uint32_t"
+            | "uint64_t"
+    )
+}
+
+/// Returns true for `uchar4` and similar types.
+pub(super) fn is_unsigned_vector(word: &str) -> bool {
+    let element = word.strip_suffix(['1', '2', '3', '4']);
+    matches!(element, Some("uchar" | "ushort" | "uint" | "ulong" | "ulonglong"))
+}
