@@ -68,7 +68,7 @@ def test_shifts_by_the_width_shift_out_all_bits():
             o[1] = ~0u >> n;
             o[2] = b << (32 - n);
             o[3] = b >> 32 - n;
-            o[4] = 0xffffffff >> (warpSize - n);
+            o[4] = 0xffffffff >> (32 - n);
             o[5] = (1ull << (n + 32)) >> 32;
             o[6] = -1 >> n;
             o[7] = 1 << n << 1;
@@ -92,6 +92,5 @@ def test_shifts_by_the_width_shift_out_all_bits():
             b >> 31 - n if n < 32 else b,
         ]
         result = np.zeros(10, np.uint32)
-        # The distance of a rotation is less than the width.
         kernel(cuda.Out(result), np.int32(n), np.uint32(b), block=(1, 1, 1))
         assert result.tolist() == expected, n
