@@ -1,4 +1,4 @@
-"""Conversions and shifts that C++ leaves undefined and programs rely on: kernels have a GPU's results."""
+"""Conversions and shifts that C++ leaves undefined: kernels have a GPU's results."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,10 @@ template <typename V> __device__ V cast(double x) { return (V)x; }
 __device__ %(type)s converted(double x) { return x; }
 """
 KERNEL = """
-extern "C" __global__ void %(case)s(%(type)s *o, const %(real)s *x) { int i = threadIdx.x; %(body)s }
+extern "C" __global__ void %(case)s(%(type)s *o, const %(real)s *x) {
+    int i = threadIdx.x;
+    %(body)s
+}
 """
 
 
