@@ -343,6 +343,10 @@ mod tests {
                 "template <class T> void f(float x, T *b) { b[0] = x; (T)(Unsigned<T>)x; }",
             ),
             (
+                "void f(float x) { Strided<uchar, 2, 1> z(p); z[0] = x; }",
+                "void f(float x) { Strided<uchar, 2, 1> z(p); z[0] = value = x; }",
+            ),
+            (
                 "unsigned char f(float x) { if (x > 1) { return 1; } return x * 2; }",
                 "unsigned char f(float x) { if (x > 1) { return 1; } return value = x * 2; }",
             ),

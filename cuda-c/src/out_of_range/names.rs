@@ -59,6 +59,11 @@ impl<'a> Names<'a> {
         if !is_vector && !is_real && !has(&|it| self.is_unsigned(it)) {
             return;
         }
+        // The arrays of generated kernels: `pygpu::Strided<unsigned char, 2, false> z(...)`.
+        if first >= 2 && tokens.at(first - 1) == "<" && tokens.at(first - 2) == "Strided" {
+            let Some(behind) = tokens.behind_angles(first - 1, tokens.len()) else { return };
+            at = behind;
+        }
         let is_parameter = in_parentheses(tokens, first);
         loop {
             let mut is_reference = false;

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import pygpu.driver as cuda
+from pygpu import gpuarray
 from pygpu.compiler import SourceModule
+from pygpu.elementwise import ElementwiseKernel
 
 NUMBERS = [0.0, 1.9, -0.5, -1.5, 255.0, 256.5, 300.0, -300.0, 70000.0, -3e9, -np.inf, np.nan]
 
@@ -97,3 +99,10 @@ def test_shifts_by_the_width_shift_out_all_bits():
         result = np.zeros(10, np.uint32)
         kernel(cuda.Out(result), np.int32(n), np.uint32(b), block=(1, 1, 1))
         assert result.tolist() == expected, n
+
+
+def test_elements_of_strided_arrays_become_zero():
+    x = gpuarray.to_gpu(np.array([[-3.7, 0, 2.5], [300, 0, -0.2]], np.float32))[:, ::2]
+    result = gpuarray.zeros((2, 3), np.uint8)[:, ::2]
+    ElementwiseKernel("unsigned char *z, const float *x", "z[i] = x[i]")(result, x)
+    assert result.get().tolist() == [[0, 2], [44, 0]]
