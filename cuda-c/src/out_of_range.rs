@@ -343,8 +343,8 @@ mod tests {
                 "template <class T> void f(float x, T *b) { b[0] = x; (T)(Unsigned<T>)x; }",
             ),
             (
-                "void f(float x) { Strided<uchar, 2, 1> z(p); z[0] = x; }",
-                "void f(float x) { Strided<uchar, 2, 1> z(p); z[0] = value = x; }",
+                "void f() { Strided<uchar, 2> z(p); Strided<const float, 2> x(q); z[0] = x[0]; }",
+                "void f() { Strided<uchar, 2> z(p); Strided<const float, 2> x(q); z[0] = value = x[0]; }",
             ),
             (
                 "unsigned char f(float x) { if (x > 1) { return 1; } return x * 2; }",

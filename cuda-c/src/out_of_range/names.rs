@@ -59,9 +59,10 @@ impl<'a> Names<'a> {
         if !is_vector && !is_real && !has(&|it| self.is_unsigned(it)) {
             return;
         }
-        // The arrays of generated kernels: `pygpu::Strided<unsigned char, 2, false> z(...)`.
-        if first >= 2 && tokens.at(first - 1) == "<" && tokens.at(first - 2) == "Strided" {
-            let Some(behind) = tokens.behind_angles(first - 1, tokens.len()) else { return };
+        // The arrays of generated kernels: `pygpu::Strided<const float, 2, false> x(...)`.
+        let open = (0..first).rev().find(|&it| tokens.at(it) != "const").unwrap_or(0);
+        if open > 0 && tokens.at(open) == "<" && tokens.at(open - 1) == "Strided" {
+            let Some(behind) = tokens.behind_angles(open, tokens.len()) else { return };
             at = behind;
         }
         let is_parameter = in_parentheses(tokens, first);
