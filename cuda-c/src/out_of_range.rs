@@ -237,7 +237,8 @@ impl Reader<'_, '_> {
             && tokens.is_adjacent(at)
             && !matches!(tokens.at(at - 1), "<" | ">" | "operator")
             && !matches!(tokens.at(at + 2), "<" | ">" | "=" | ",");
-        if !is_shift || tokens.all[at + 2].kind == Kind::Literal && !self.is_difference(at + 2) {
+        let is_literal = tokens.all.get(at + 2).is_none_or(|it| it.kind == Kind::Literal);
+        if !is_shift || (is_literal && !self.is_difference(at + 2)) {
             return;
         }
         let is_constant = is_whole_number(tokens.at(at - 1)) && !self.is_template(at, sign);
@@ -382,8 +383,25 @@ mod tests {
             "void f(unsigned i = 2.5) { unsigned a[2] = {1, 2}; }",
             "void f(uint (*g)(uint), uint) { uint h(uint); (uint",
             "void f() { uint i = ; return",
+            "void f() { 1 <<",
+            "void f() { unsigned(",
+            "void f() { static_cast<",
+            "void f() { uint x; x =",
+            "template <class T> unsigned f(float x) { return",
         ] {
             assert_eq!(defined_out_of_range(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_text_may_end_anywhere() {
+        let text = "typedef unsigned char T; using U = size_t; template <class V, typename W> unsigned f(const float *x) \
+            { unsigned a[2], &b = a[0]; uchar4 c = make_uchar4(x[0], 2.5, sinf(1), (T)x[1]); c.x = a[1] = *x; p->r = \
+            static_cast<V>(x[0]); a = uint(x) << 3; 1u << n; y >> (32 - n); Strided<const float, 2> z(q); return x[0]; }";
+        for end in (0..text.len()).filter(|&end| text.is_char_boundary(end)) {
+            for begin in [0, end / 2, end.saturating_sub(9)] {
+                let _ = defined_out_of_range(&text[begin..end]);
+            }
         }
     }
 }
