@@ -42,6 +42,9 @@ template <class T> struct Unsigned {
     template <class From> constexpr Unsigned(From x) : number(converted<T>(x)) {}
     constexpr operator T() const { return number; }
 };
+// A template's parameter may be a reference, which a copy must not be bound to: the compiler refuses the cast.
+template <class T> struct Unsigned<T&>;
+template <class T> struct Unsigned<T&&>;
 
 template <class From> struct Value {
     From number;
