@@ -24,7 +24,7 @@ const VALUE: &str = "::cuda_c::value = ";
 const DISTANCE: &str = " ::cuda_c::distance ";
 
 /// Returns a unit's text in which conversions of floating-point numbers to integers, and shifts, have the results of a
-/// GPU where C++ leaves them undefined; `None` if the text needs no change. The compiler may refuse the result even if
+/// GPU where C++ leaves them undefined; `None` if nothing changes. The compiler may refuse the result even if
 /// it accepts the text.
 pub fn defined_out_of_range(text: &str) -> Option<String> {
     let tokens = Tokens::of(text);
@@ -42,7 +42,7 @@ pub fn defined_out_of_range(text: &str) -> Option<String> {
     Some(result)
 }
 
-/// A place in the text, and what is inserted there.
+/// A place in the text, and the inserted text.
 type Insertion = (usize, String);
 
 fn insertions(tokens: &Tokens<'_>) -> Vec<Insertion> {

@@ -177,7 +177,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Functions of `double`. The names of those of `float` end with `f`.
+/// Functions of `double`. Their names for `float` end with `f`.
 const FUNCTIONS: &[&str] = &[
     "acos",
     "asin",
