@@ -194,6 +194,9 @@ GPUARRAY_HOOK(void, divided, "__ubsan_handle_divrem_overflow", const Overflow* a
     checker->fail(nullptr, 0, 0, at->place.file, at->place.line, GPUARRAY_THREAD, GPUARRAY_CALLER);
 }
 
+// A false `__builtin_assume`. Units without checks trap at once.
+GPUARRAY_HOOK(void, unreachable, "__ubsan_handle_builtin_unreachable", const void*) { __builtin_trap(); }
+
 // Functions of the C library that access or allocate memory. The compiler also calls some of them to assign
 // large structures.
 GPUARRAY_HOOK(void*, copy, "memcpy", void* to, const void* from, size n) {

@@ -161,6 +161,18 @@ impl Compiler {
             // that no lane does. Older versions do not draw this conclusion, and do not know the option.
             all.extend(["-Xclang", "-no-enable-noundef-analysis"]);
         }
+        // A function of the program may end without returning its value, which the caller then does not use or which
+        // is undefined. C++ compilers would assume that no thread reaches that end.
+        match self.toolchain.is_clang {
+            true => all.push("-fno-strict-return"),
+            // GCC does not make this assumption if it looks for such places, and this option leaves them as they
+            // are. A false `__builtin_assume` becomes a trap.
+            false => all.extend(["-fsanitize=unreachable", "-fno-sanitize=return"]),
+        }
+        if !self.toolchain.is_clang && !self.language.checked {
+            // Units with checks define the functions that are called instead.
+            all.push("-fsanitize-undefined-trap-on-error");
+        }
         if !self.toolchain.is_clang {
             // Thread-local variables of other objects need no initialisation, variables of templates do not
             // keep the library loaded, and device functions are inlined as on a GPU.
