@@ -5,7 +5,7 @@ use super::arguments::{
     parse_order, parse_shape, records_of,
 };
 use super::indexing::fill_with;
-use super::reductions::PyReduction;
+use super::reductions::{PyReduction, compute_dtype};
 use super::transfer::{on_stream, to_gpu};
 use super::{GPUArray, fused, run, run_on, wrap_like, wrap_new, wrap_with_allocator};
 use crate::allocator::ResultAllocator;
@@ -181,7 +181,7 @@ pub(crate) fn dot<'py>(
     wrap_with_allocator(a, result, allocator)
 }
 
-/// Returns running values along an axis.
+/// Returns running values along an axis. If the dtype is omitted, numpy's is used.
 #[pyfunction]
 #[pyo3(signature = (reduction, a, axis = 0, exclusive = false, dtype = None, out = None, stream = None, allocator = None))]
 #[allow(clippy::too_many_arguments, reason = "numpy's signature")]
@@ -199,10 +199,9 @@ pub(crate) fn scan<'py>(
     let out = optional_array("out", out)?;
     let reduction = reduction.get().value();
     let array = on_stream(a.get().array()?, stream)?;
-    let compute = match dtype.filter(|dtype| !dtype.is_none()) {
-        Some(dtype) => dtypes::parse(dtype)?.1,
-        None => array.dtype(),
-    };
+    let dtype = dtype.filter(|dtype| !dtype.is_none());
+    let dtype = dtype.map(|dtype| Ok::<_, PyErr>(dtypes::parse(dtype)?.1)).transpose()?;
+    let compute = compute_dtype(reduction, array.dtype(), dtype, out)?;
     if let Some(out) = out {
         let target = on_stream(out.get().array()?, stream)?;
         run_on(a, array.size(), || {

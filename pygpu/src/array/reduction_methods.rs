@@ -415,7 +415,7 @@ impl GPUArray {
         masked: Option<Bound<'py, PyDict>>,
     ) -> Object<'py> {
         let given = Arguments { axis, dtype, out, keepdims, stream, allocator, masked };
-        let dtype = given.dtype()?;
+        let dtype = given.mean_dtype(slf)?;
         // NaN is not an integer.
         let is_none = dtype.is_some_and(|it| it.is_integer()) && slf.get().array()?.size() == 0;
         if given.masked.is_some() || is_none {

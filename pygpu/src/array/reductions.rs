@@ -5,9 +5,10 @@ use super::functions::with_allocator;
 use super::transfer::on_stream;
 use super::{GPUArray, fused, run_on, wrap_like, wrap_with_allocator};
 use crate::dtypes;
+use crate::errors::OrRaise;
 use crate::integer::argument;
 use gpuarray::function::Reduction;
-use gpuarray::{Array, DType, Expression};
+use gpuarray::{Array, DType, Expression, Kind};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyTuple};
@@ -67,6 +68,32 @@ fn parse_reduced_axes(axis: OptionalAny<'_, '_>, ndim: usize) -> PyResult<Option
 fn is_axis(value: &Bound<'_, PyAny>) -> bool {
     let is_number = value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>();
     is_number || value.is_instance_of::<PyTuple>()
+}
+
+/// Returns the dtype in which elements are combined: the given one, or numpy's for the array and the output.
+pub(super) fn compute_dtype(
+    reduction: Reduction,
+    own: DType,
+    given: Option<DType>,
+    out: Option<&Bound<'_, GPUArray>>,
+) -> PyResult<DType> {
+    let usual = reduction.numpy_compute(own);
+    match (given, reduction) {
+        (Some(given), _) => Ok(given),
+        (None, Reduction::Sum | Reduction::Product) => computed_for(own, usual, out),
+        _ => Ok(usual),
+    }
+}
+
+/// Returns the dtype of a computation whose result is stored in `out`: one that holds elements of both if the output
+/// has fractions, otherwise `usual`. Integers have the same remainders in every dtype.
+fn computed_for(own: DType, usual: DType, out: Option<&Bound<'_, GPUArray>>) -> PyResult<DType> {
+    let Some(out) = out else { return Ok(usual) };
+    let stored = out.get().array()?.dtype();
+    match stored.kind() {
+        Kind::Float | Kind::Complex => own.promote(stored).or_raise(),
+        _ => Ok(usual),
+    }
 }
 
 /// The arguments of a reduction of an array.
@@ -155,6 +182,17 @@ impl<'py> Arguments<'py> {
             .map_or(Ok(false), |it| it.is_truthy())
     }
 
+    /// Returns the dtype of a mean: the given one, or what [`computed_for`] returns for fractions; None for the array's.
+    pub(super) fn mean_dtype(&self, a: &Bound<'py, GPUArray>) -> PyResult<Option<DType>> {
+        let (given, out) = (self.dtype()?, optional_array("out", self.out.as_ref())?);
+        let Some(out) = out.filter(|_| given.is_none()) else { return Ok(given) };
+        let own = a.get().array()?.dtype();
+        match own.kind() {
+            Kind::Float | Kind::Complex => computed_for(own, own, Some(out)).map(Some),
+            _ => Ok(None),
+        }
+    }
+
     pub(super) fn dtype(&self) -> PyResult<Option<DType>> {
         let given = self.dtype.as_ref().filter(|dtype| !dtype.is_none());
         given.map(|dtype| Ok(dtypes::parse(dtype)?.1)).transpose()
@@ -234,9 +272,10 @@ impl<'py> Arguments<'py> {
         let array = on_stream(a.get().array()?, self.stream.as_ref())?;
         let axes = parse_reduced_axes(self.axis.as_ref(), array.ndim())?;
         let keeps_axes = self.keeps_axes()?;
-        let compute = dtype.unwrap_or_else(|| reduction.numpy_compute(array.dtype()));
         let axes = axes.as_deref();
-        if let Some(out) = optional_array("out", self.out.as_ref())? {
+        let out = optional_array("out", self.out.as_ref())?;
+        let compute = compute_dtype(reduction, array.dtype(), dtype, out)?;
+        if let Some(out) = out {
             let target = on_stream(out.get().array()?, self.stream.as_ref())?;
             run_on(a, array.size(), || {
                 array.reduce_into(reduction, compute, axes, keeps_axes, &target)

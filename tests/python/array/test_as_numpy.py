@@ -49,6 +49,8 @@ def values():
         "e": np.zeros(0),
         "wide": np.array([1e20, 1.0, 1.0, np.inf]),
         "small": np.zeros(3, "u1"),
+        "h": np.array([[200, 250, 300], [30000, 40000, 60000]], "f2"),
+        "single": np.array([[1e8, 1, -3, 0.3], [7, 2.5, -1e-3, np.pi]], "f4"),
         "c1": random.standard_normal((1, 3, 1)),
         "one": np.array([2.5]),
         "f": np.array(1.5),

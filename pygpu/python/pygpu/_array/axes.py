@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from .. import _core
 from .._arguments import gpu_array
 from .._core import GPUArray, Reduction
@@ -33,8 +31,6 @@ def _running(
     reduction: Reduction, a: GPUArray, axis: Any, dtype: Any, out: Any, stream: Any, allocator: Any
 ) -> GPUArray:
     a, axis = along_axis(a, axis)
-    if dtype is None and a.dtype.kind in "biu":
-        dtype = np.uint64 if a.dtype.kind == "u" else np.int64
     return _core.scan(reduction, a, axis, False, dtype, out, stream, allocator)
 
 

@@ -17,8 +17,12 @@ __all__ = ["mean", "std", "var"]
 _ufuncs = _core.universal_functions
 
 
-def _moment_dtypes(a: GPUArray, dtype: Any) -> tuple[np.dtype[Any], np.dtype[Any]]:
+def _moment_dtypes(
+    a: GPUArray, dtype: Any, out: GPUArray | None = None
+) -> tuple[np.dtype[Any], np.dtype[Any]]:
     """Returns the dtypes of the computation and of the result of a mean, which are numpy's."""
+    if dtype is None and out is not None and has_fractions(a.dtype) and has_fractions(out.dtype):
+        dtype = np.promote_types(a.dtype, out.dtype)
     if dtype is not None:
         return np.dtype(dtype), np.dtype(dtype)
     if not has_fractions(a.dtype):
@@ -59,7 +63,7 @@ def mean(
     if mask is None and not (is_whole and a.size == 0):
         return a.mean(**given, stream=stream, allocator=allocator)
     a = a if stream is None else a.on(stream)
-    compute, dtype = _moment_dtypes(a, dtype)
+    compute, dtype = _moment_dtypes(a, dtype, out)
     mask = _core.full((), np.bool_, True) if mask is None else mask
     result, count = _mean_where(a, mask, axis, compute, keepdims, allocator)
     if is_whole:
