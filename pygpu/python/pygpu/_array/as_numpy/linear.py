@@ -34,10 +34,8 @@ def dot(a: Any, b: Any, out: GPUArray | None = None) -> GPUArray:
     """
     a, b = on_device(a), on_device(b)
     if not a.ndim or not b.ndim:
-        result = _multiply(a, b)
-    else:
-        result = tensordot(a, b, (-1, -2 if b.ndim > 1 else -1))
-    return _stored_exactly(result, out)
+        return stored(_multiply(a, b), out)
+    return _stored_exactly(tensordot(a, b, (-1, -2 if b.ndim > 1 else -1)), out)
 
 
 def _stored_exactly(result: GPUArray, out: GPUArray | None) -> GPUArray:
@@ -269,7 +267,7 @@ def einsum(
     """Returns sums of products by Einstein's convention, as :func:`numpy.einsum`.
 
     Operands are combined two at a time, by one product of matrices, in their order or in that
-    of ``optimize``.
+    of ``optimize``. Without a sum or product, the result is a view, as numpy's.
 
     >>> a = gpuarray.arange(6).reshape((2, 3))
     >>> gpuarray.einsum("ij,kj->ik", a, a).get()
@@ -278,11 +276,14 @@ def einsum(
     """
     subscripts, values = _labels(operands)
     arrays = [on_device(it) for it in values]
+    terms, output = _explicit(subscripts, arrays)
+    if len(arrays) == 1 and out is None and {*terms[0]} == {*output}:
+        a, labels = _diagonals(arrays[0], terms[0])
+        return a.transpose(tuple(map(labels.index, output)))
     dtype = np.result_type(*(it.dtype for it in arrays)) if dtype is None else np.dtype(dtype)
     for a in arrays:
         if not np.can_cast(a.dtype, dtype, casting):
             raise TypeError(f"an operand has dtype {a.dtype}, not to become {dtype} ({casting})")
-    terms, output = _explicit(subscripts, arrays)
     arrays = [it if it.dtype == dtype else it.astype(dtype) for it in arrays]
     parts = [_diagonals(*it) for it in zip(arrays, terms)]
     sizes: dict[str, int] = {}

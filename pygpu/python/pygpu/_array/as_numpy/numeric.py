@@ -28,7 +28,14 @@ def interp(
     array([15., 20.])
     """
     x, xp, fp = on_device(x).astype(np.float64), on_device(xp).astype(np.float64), on_device(fp)
-    fp = fp.astype(np.complex128 if fp.dtype.kind == "c" else np.float64)
+    if fp.dtype.kind == "c":
+        result = _core.full(x.shape, np.complex128, 0)
+        parts = result.reshape(-1).view(np.float64)
+        for k, part in enumerate(("real", "imag")):
+            ends = (None if end is None else getattr(on_host(end), part) for end in (left, right))
+            parts[k::2] = interp(x, xp, getattr(fp, part), *ends, period).ravel()
+        return result
+    fp = fp.astype(np.float64)
     if xp.ndim != 1 or xp.shape != fp.shape or not xp.size:
         shapes = f"{xp.shape} and {fp.shape}"
         raise ValueError(f"xp and fp have shapes {shapes}; they must be the same")
@@ -47,9 +54,14 @@ def interp(
         result = fp[at]
     else:
         x0, y0 = xp[at], fp[at]
-        slope = (fp[at + 1] - y0) / (xp[at + 1] - x0)
+        x1, y1 = xp[at + 1], fp[at + 1]
+        slope = (y1 - y0) / (x1 - x0)
         result = slope * (x - x0) + y0
-        result = _core.select(x == xp[at + 1], fp[at + 1], result, False)
+        # An infinity at one end may have a value from the other end only.
+        result = _core.select(ufuncs["isnan"](result), slope * (x - x1) + y1, result, False)
+        is_level = ufuncs["isnan"](result) & (y0 == y1)
+        result = _core.select(is_level | (x == x0), y0, result, False)
+        result = _core.select(x == x1, y1, result, False)
     first = fp[:1] if left is None else on_device(np.asarray([left], fp.dtype))
     last = fp[-1:] if right is None else on_device(np.asarray([right], fp.dtype))
     result = _core.select(x < xp[:1], broadcast_to(first, (1,)), result, False)
@@ -71,13 +83,11 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     f = inexact(on_device(f))
     axes = axes_of(axis, f.ndim)
     steps = list(varargs) or [1.0]
-    steps = steps * len(axes) if len(steps) == 1 else steps
+    steps = steps * len(axes) if len(steps) == 1 and not np.ndim(steps[0]) else steps
     if len(steps) != len(axes):
         raise TypeError(f"{len(steps)} of {len(axes)} distances are given; one or all are needed")
     if edge_order not in (1, 2):
         raise ValueError(f"edge_order is {edge_order}; 1 or 2 is needed")
-    if not axes:
-        raise ValueError("f has no axes; it needs adjacent elements")
     results = [_slope(f, it, on_host(step), edge_order) for it, step in zip(axes, steps)]
     return results[0] if len(results) == 1 else tuple(results)
 
@@ -148,7 +158,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> GPUArray:
     x = on_device(x)
     if x.ndim == 1:
         x = x.reshape(tuple(-1 if k == axis else 1 for k in range(y.ndim)))
-    width = at(x, 1, None) - at(x, None, -1)
+    width = np.diff(x, axis=axis if x.ndim == y.ndim else -1)
     return (width * (at(y, 1, None) + at(y, None, -1)) / 2.0).sum(axis=axis)
 
 
@@ -215,7 +225,8 @@ def sinc(x: Any) -> GPUArray:
     """Returns sin(pi x) / (pi x), as :func:`numpy.sinc`."""
     x = inexact(on_device(x))
     y = x * x.dtype.type(np.pi)
-    y = _core.select(x == 0, x.dtype.type(1e-20), y, False)
+    least = np.finfo(x.dtype).eps if x.dtype.kind == "f" else x.dtype.type(1e-20)
+    y = _core.select(x == 0, least, y, False)
     return ufuncs["sin"](y) / y
 
 

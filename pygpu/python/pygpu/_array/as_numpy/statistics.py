@@ -79,6 +79,8 @@ def cov(
     """Returns the covariances of variables, as :func:`numpy.cov` without weights."""
     parts = [on_device(it) for it in ((m,) if y is None else (m, y))]
     rowvar = bool(rowvar)
+    if parts[0].ndim == 2 and parts[0].shape[0 if rowvar else 1] == 0:
+        return _core.full((0, 0), np.float64, 0)
     dtype = np.result_type(*(it.dtype for it in parts), np.float64) if dtype is None else dtype
     rows = []
     for part in parts:
@@ -117,27 +119,41 @@ _CONTINUOUS = {
     "median_unbiased": (1 / 3, 1 / 3),
     "normal_unbiased": (3 / 8, 3 / 8),
 }
-# The methods whose results are elements.
-_ELEMENTS = ("lower", "higher", "nearest")
-_OF_LINEAR: dict[str, Any] = {
-    "lower": np.floor,
-    "higher": np.ceil,
-    "midpoint": lambda at: 0.5 * (np.floor(at) + np.ceil(at)),
-    "nearest": np.rint,
+# The places of the methods whose results are elements.
+_ELEMENTS: dict[str, Any] = {
+    "lower": lambda q, n: np.floor(q * (n - 1)),
+    "higher": lambda q, n: np.ceil(q * (n - 1)),
+    "nearest": lambda q, n: np.rint(q * (n - 1)),
+    "inverted_cdf": lambda q, n: np.ceil(q * n - 1),
+    "closest_observation": lambda q, n: _closest(q * n - 1.5),
 }
+_OTHERS = ("linear", "midpoint", "averaged_inverted_cdf")
 
 
-def _place(q: Any, n: int, method: str) -> Any:
-    """Returns the place of a quantile among ``n`` sorted elements."""
-    if method in _OF_LINEAR:
-        at = _OF_LINEAR[method](q * (n - 1))
+def _closest(at: Any) -> Any:
+    """Returns the whole number above, or the number itself if it is odd."""
+    below = np.floor(at)
+    return np.where((at == below) & (below % 2 == 1), below, below + 1)
+
+
+def _places(q: Any, n: int, method: str) -> Any:
+    """Returns the places of quantiles among ``n`` sorted elements; integers are elements."""
+    if method in _ELEMENTS:
+        at = np.asarray(_ELEMENTS[method](q, n)).astype(np.int64)
+    elif method == "linear":
+        at = q * (n - 1)
+    elif method == "midpoint":
+        at = 0.5 * (np.floor(q * (n - 1)) + np.ceil(q * (n - 1)))
+    elif method == "averaged_inverted_cdf":
+        at = q * n - 1
+        at = np.where(at == np.floor(at), at + 0.5, np.ceil(at)).astype(at.dtype)
     elif method in _CONTINUOUS:
         alpha, beta = _CONTINUOUS[method]
-        at = q * (n - 1) if method == "linear" else n * q + (alpha + q * (1 - alpha - beta)) - 1
+        at = n * q + (alpha + q * (1 - alpha - beta)) - 1
     else:
-        allowed = ", ".join([*_CONTINUOUS, *_OF_LINEAR])
-        raise TypeError(f"method is {method!r}; on the device there are {allowed}")
-    return min(max(at, 0), n - 1)
+        allowed = ", ".join(dict.fromkeys([*_CONTINUOUS, *_ELEMENTS, *_OTHERS]))
+        raise ValueError(f"method is {method!r}; allowed are {allowed}")
+    return np.clip(np.asarray(at), 0, n - 1)
 
 
 def _between(low: GPUArray, high: GPUArray, part: Any) -> GPUArray:
@@ -146,17 +162,27 @@ def _between(low: GPUArray, high: GPUArray, part: Any) -> GPUArray:
     return low + difference * part if part < 0.5 else high - difference * (1 - part)
 
 
+def _real(a: Any) -> GPUArray:
+    a = on_device(a)
+    if a.dtype.kind == "c":
+        raise TypeError(f"a has dtype {a.dtype}; quantiles are of real numbers")
+    return a
+
+
 def _prepared(a: Any, q: Any, method: str, whole: int) -> tuple[GPUArray, np.ndarray[Any, Any]]:
     """Returns the array in the dtype of the result, and the parts of ``whole``, checked."""
-    a = on_device(a)
-    if not (isinstance(q, int | float) or method in _ELEMENTS) and a.dtype.kind in "fV":
-        a = a.astype(np.result_type(a.dtype, np.float64))
+    a, is_weak = _real(a), type(q) in (int, float)
     q = on_host(q)
     if q.dtype.kind not in "biuf":
         raise TypeError(f"q has dtype {q.dtype}; real numbers are needed")
     if not ((q >= 0) & (q <= whole)).all():
         raise ValueError(f"q is {q}; numbers from 0 to {whole} are needed")
-    return a, q if whole == 1 else q / whole
+    q = q.astype(np.int64) if q.dtype.kind == "b" else q
+    q = q if whole == 1 else np.asarray(q / whole)
+    dtype = _places(q, 2, method).dtype
+    if method not in _ELEMENTS and not (method == "linear" and dtype.kind in "iu"):
+        a = inexact(a) if is_weak else a.astype(np.result_type(a.dtype, dtype))
+    return a, q
 
 
 def _ranked(
@@ -175,12 +201,6 @@ def _ranked(
 
 
 def _quantile(a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims: bool) -> GPUArray:
-    if a.dtype.kind == "c":
-        raise TypeError(f"a has dtype {a.dtype}; quantiles are of real numbers")
-    if a.dtype.kind not in "fV":
-        is_whole = q.dtype.kind in "biu" and method == "linear"
-        exact = is_whole or method in _ELEMENTS
-        a = a if exact and a.dtype.kind != "b" else a.astype(np.float64)
     values, axes = last_axis(a, axis)
     n = values.shape[-1]
     if n == 0:
@@ -190,8 +210,7 @@ def _quantile(a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims: b
     nan = is_nan(ordered)
     is_invalid = None if nan is None else nan[..., n - 1]
     parts = []
-    for one in q.ravel():
-        at = _place(float(one), n, method)
+    for at in _places(q, n, method).ravel().tolist():
         below = int(at)
         found = ordered[..., below]
         if at != below:
@@ -369,7 +388,7 @@ def nanmedian(
     keepdims: bool = False,
 ) -> GPUArray:
     """Returns medians of the elements that are not NaN, as :func:`numpy.nanmedian`."""
-    return _nanquantile(on_device(a), np.float64(0.5), axis, out, "linear", keepdims)
+    return _nanquantile(inexact(_real(a)), np.float64(0.5), axis, out, "linear", keepdims)
 
 
 def _nanquantile(a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims: bool) -> GPUArray:
