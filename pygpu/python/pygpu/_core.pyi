@@ -219,6 +219,7 @@ class GPUArray:
     diagonal = _shapes.diagonal
     dot = _linear.dot
     flatten = _shaping.flatten
+    put = _selection.put
     repeat = _shapes.repeat
     searchsorted = _order.searchsorted
     squeeze = _shaping.squeeze

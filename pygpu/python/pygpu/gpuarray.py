@@ -36,7 +36,6 @@ from ._core import ArrayFlags as ArrayFlags
 from ._core import GPUArray as GPUArray
 from ._core import dot as dot
 from ._core import matmul as matmul
-from ._core import stack as stack
 from ._lazy import exports as _exports
 from .cumath import __all__ as _cumath  # type: ignore[attr-defined]
 
@@ -75,7 +74,8 @@ else:
             "._array.creation": """
                 arange empty empty_like eye full full_like identity linspace ones ones_like
                 to_gpu to_gpu_async zeros zeros_like""",
-            "._array.numerics": "allclose array_equal clip diff isclose nan_to_num round",
+            "._array.numerics": """
+                allclose array_equal array_equiv clip diff isclose nan_to_num round""",
             "._array.reductions": """
                 all amax amin any count_nonzero max min nanprod nansum prod ptp subset_dot
                 subset_max subset_min subset_sum sum""",
@@ -83,7 +83,7 @@ else:
             "._array.moments": "mean std var",
             "._array.shapes": """
                 array_split broadcast_arrays broadcast_to concatenate diagonal expand_dims flip
-                fliplr flipud hstack moveaxis repeat reshape roll split swapaxes tile trace
+                fliplr flipud hstack moveaxis repeat reshape roll split stack swapaxes tile trace
                 transpose tril triu vstack""",
             "._array.vector_types": "vec",
             "._exchange.protocols": "from_cuda_array_interface from_dlpack",
@@ -93,7 +93,7 @@ else:
         },
     )
     __all__ += ["ArrayFlags", "GPUArray", "dot", "if_positive", "logical_and", "logical_not"]
-    __all__ += ["logical_or", "matmul", "maximum", "minimum", "splay", "stack", "where"]
+    __all__ += ["logical_or", "matmul", "maximum", "minimum", "splay", "where"]
 
 _minimum, _maximum, _logical_and, _logical_or, _logical_not = map(
     _core.named_functions["gpuarray"].__getitem__,

@@ -135,7 +135,7 @@ SOURCE = "__global__ void nothing(int *x) {}"
 
 OBJECTS = {
     "allocation": lambda: driver.mem_alloc(16),
-    "array": lambda: gpuarray.zeros(3, np.float32),
+    "array": lambda: gpuarray.zeros((3, 3), np.float32),
     "context": driver.Context.attach,
     "device": lambda: driver.Device(0),
     "dynamic module": lambda: DynamicSourceModule(SOURCE),

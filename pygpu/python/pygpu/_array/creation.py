@@ -7,14 +7,14 @@ its operations. Every function here raises ``MemoryError`` without enough free d
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from .. import _core
 from .._arguments import extents, gpu_array, whole
 from .._core import GPUArray
-from .shapes import diagonal
+from .shapes import diagonal, moveaxis
 
 
 def to_gpu(ary: Any, allocator: Any = None) -> GPUArray:
@@ -137,9 +137,11 @@ def full_like(
     return result.fill(_converted(fill_value, result.dtype))
 
 
-def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = np.float64) -> GPUArray:
+def eye(
+    N: int, M: int | None = None, k: int = 0, dtype: Any = np.float64, order: str | None = "C"
+) -> GPUArray:
     """Returns a matrix with ones on a diagonal, as :func:`numpy.eye`."""
-    result = zeros((whole("N", N), N if M is None else whole("M", M)), dtype)
+    result = zeros((whole("N", N), N if M is None else whole("M", M)), dtype, order=order)
     diagonal(result, k).fill(np.ones((), result.dtype))
     return result
 
@@ -149,29 +151,59 @@ def identity(n: int, dtype: Any = np.float64) -> GPUArray:
     return eye(n, dtype=dtype)
 
 
+@overload
 def linspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None
-) -> GPUArray:
+    start: Any,
+    stop: Any,
+    num: int = ...,
+    endpoint: bool = ...,
+    retstep: Literal[False] = ...,
+    dtype: Any = ...,
+    axis: int = ...,
+) -> GPUArray: ...
+@overload
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = ...,
+    endpoint: bool = ...,
+    *,
+    retstep: Literal[True],
+    dtype: Any = ...,
+    axis: int = ...,
+) -> tuple[GPUArray, Any]: ...
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Any:
     """Returns evenly spaced numbers, as :func:`numpy.linspace`."""
-    for name, value in (("start", start), ("stop", stop)):
-        if np.ndim(value):
-            raise TypeError(f"{name} is an array of shape {np.shape(value)}; a number is needed")
     count = whole("num", num)
     if count < 0:
         raise ValueError(f"num is {count}; Number of samples must be non-negative.")
-    compute = np.result_type(start, stop, 0.0)
+    ends = [
+        it if np.ndim(it) == 0 or isinstance(it, GPUArray) else to_gpu(np.asarray(it))
+        for it in (start, stop)
+    ]
+    compute = np.result_type(*ends, 0.0)
+    start, stop = (it.astype(compute) if isinstance(it, GPUArray) else it for it in ends)
     divisor = count - 1 if endpoint else count
-    step = (stop - start) / divisor if divisor > 0 else 0.0
+    step = (stop - start) / divisor if divisor > 0 else np.nan
     values = _core.sequence(0, 1, count, compute)
-    values *= step
-    values += start
+    values = values[(..., *(None,) * max(map(np.ndim, ends)))]
+    values = (values * (step if divisor > 0 else 0.0) + start).astype(compute)
     if endpoint and count > 1:
         values[-1] = stop
-    if dtype is None or np.dtype(dtype) == compute:
-        return values
-    if np.issubdtype(dtype, np.integer):
-        values = _core.universal_functions["floor"](values)
-    return values.astype(dtype)
+    if dtype is not None and np.dtype(dtype) != compute:
+        if np.issubdtype(dtype, np.integer):
+            values = _core.universal_functions["floor"](values)
+        values = values.astype(dtype)
+    values = moveaxis(values, 0, axis)
+    return (values, step) if retstep else values
 
 
 def arange(*args: Any, **kwargs: Any) -> GPUArray:

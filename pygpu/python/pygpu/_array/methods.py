@@ -39,6 +39,7 @@ _METHODS = {
     "dot": (".as_numpy.linear", "dot"),
     "flatten": (".as_numpy.shaping", "flatten"),
     "ipc_handle": ("..ipc", "export"),
+    "put": (".as_numpy.selection", "put"),
     "repeat": (".shapes", "repeat"),
     "searchsorted": (".as_numpy.order", "searchsorted"),
     "squeeze": (".as_numpy.shaping", "squeeze"),
@@ -91,11 +92,17 @@ def _init_subclass(cls: type, **arguments: Any) -> None:
             setattr(cls, name, _Default(inherited))
 
 
+def _matrix_transpose(array: GPUArray) -> GPUArray:
+    """The view with the last two axes exchanged."""
+    return import_module(".as_numpy.linear", __package__).matrix_transpose(array)
+
+
 def _device(array: GPUArray) -> Device:
     """The device that the elements are on."""
     # Most programs never ask for it, and need not import the module.
     return import_module(".._driver.device", __package__).Device(array._ordinal)
 
 
+GPUArray.mT = _Default(property(_matrix_transpose))  # type: ignore[misc, assignment]
 GPUArray.device = _Default(property(_device))  # type: ignore[misc, assignment]
 GPUArray.__init_subclass__ = classmethod(_init_subclass)  # type: ignore[method-assign, assignment]

@@ -10,7 +10,10 @@ import numpy as np
 from .. import _core
 from .._arguments import gpu_array, has_fractions, whole
 from .._core import GPUArray
+from .as_numpy.operands import on_device
 from .axes import normalize_axis_index
+from .reductions import UNSET
+from .shapes import broadcast_to, concatenate
 
 _ufuncs = _core.universal_functions
 
@@ -62,6 +65,8 @@ def nan_to_num(
     result = gpu_array("x", x).copy() if copy else x
     if not has_fractions(x.dtype):
         return result
+    if x.dtype.kind == "c" and any(map(np.ndim, (nan, posinf, neginf))):
+        raise TypeError(f"x has dtype {x.dtype}; its replacements must be numbers, not arrays")
     numbers = result[..., None]
     if x.dtype.kind == "c":
         # The real and imaginary parts alternate.
@@ -71,13 +76,18 @@ def nan_to_num(
     package = sys.modules[scalar.__module__] if numbers.dtype.kind == "V" else np
     most = package.finfo(scalar).max
     # Found before one is replaced by another.
+    nan, posinf, neginf = (
+        on_device(it).astype(numbers.dtype)[..., None] if np.ndim(it) else it
+        for it in (nan, posinf, neginf)
+    )
     replaced = (
         (_ufuncs["isnan"](numbers), nan),
         (numbers == np.inf, most if posinf is None else posinf),
         (numbers == -np.inf, -most if neginf is None else neginf),
     )
     for where, value in replaced:
-        _core.select(where, scalar(value), numbers, False, numbers)
+        value = value if isinstance(value, GPUArray) else scalar(value)
+        _core.select(where, value, numbers, False, numbers)
     return result
 
 
@@ -117,6 +127,16 @@ def allclose(
     return bool(isclose(a, b, rtol, atol, equal_nan).all())
 
 
+def array_equiv(a1: Any, a2: Any) -> bool:
+    """Returns True if the arrays broadcast to equal elements, as :func:`numpy.array_equiv`."""
+    a1, a2 = on_device(a1), on_device(a2)
+    try:
+        np.broadcast_shapes(a1.shape, a2.shape)
+    except ValueError:
+        return False
+    return bool((a1 == a2).all())
+
+
 def array_equal(a1: GPUArray, a2: GPUArray, equal_nan: bool = False) -> bool:
     """Returns True if shapes and elements are the same, as :func:`numpy.array_equal`."""
     if gpu_array("a1", a1).shape != gpu_array("a2", a2).shape:
@@ -127,7 +147,9 @@ def array_equal(a1: GPUArray, a2: GPUArray, equal_nan: bool = False) -> bool:
     return bool(equal.all())
 
 
-def diff(a: GPUArray, n: int = 1, axis: int = -1) -> GPUArray:
+def diff(
+    a: GPUArray, n: int = 1, axis: int = -1, prepend: Any = UNSET, append: Any = UNSET
+) -> GPUArray:
     """Returns the differences of neighbours along an axis, as :func:`numpy.diff`."""
     if whole("n", n) < 0:
         raise ValueError(f"n is {n}; order must be non-negative")
@@ -137,6 +159,13 @@ def diff(a: GPUArray, n: int = 1, axis: int = -1) -> GPUArray:
         raise ValueError("diff requires input that is at least one dimensional; a has no axes")
     axis = normalize_axis_index(axis, a.ndim)
     before = (slice(None),) * axis
+    ends = [it if it is UNSET else on_device(it) for it in (prepend, append)]
+    parts = [it for it in (ends[0], a, ends[1]) if it is not UNSET]
+    if len(parts) > 1:
+        beside = (*a.shape[:axis], 1, *a.shape[axis + 1 :])
+        dtype = np.result_type(*(it.dtype for it in parts))
+        parts = [it if it.ndim else broadcast_to(it, beside) for it in parts]
+        a = concatenate(parts, axis, dtype=dtype)
     differ = _ufuncs["not_equal" if a.dtype == np.bool_ else "subtract"]
     # Nothing is left after as many steps as there are elements.
     for _ in range(min(n, a.shape[axis])):

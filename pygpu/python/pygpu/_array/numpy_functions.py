@@ -29,8 +29,15 @@ _OF_DTYPES = {np.can_cast, np.result_type}
 # Functions of shape and dtype.
 _WITHOUT_ELEMENTS = {np.common_type, np.iscomplexobj, np.isrealobj, np.ndim, np.shape, np.size}
 
+# numpy's functions in Python that call only functions that work on the device.
+_OF_OTHERS = {np.diag_indices_from, np.isneginf, np.isposinf, np.isreal, np.rollaxis}
+_OF_OTHERS |= {np.tril_indices_from, np.triu_indices_from}
+# Those that numpy 2 brought.
+_NEW = "cumulative_prod cumulative_sum unique_all unique_counts unique_inverse unique_values"
+_OF_OTHERS |= {getattr(np, name) for name in _NEW.split(" ") if hasattr(np, name)}
+
 # The functions to call where nothing has numpy's name.
-_INSTEAD = {"array_repr": "repr(a)", "array_str": "str(a)", "put": "gpuarray.multi_put"}
+_INSTEAD = {"array_repr": "repr(a)", "array_str": "str(a)"}
 _INSTEAD["outer"] = "np.outer"
 
 # Names of numpy's that are another of its functions, and of scipy.special's.
@@ -139,6 +146,10 @@ def array_function(
     if func in _WITHOUT_ELEMENTS:
         given = {name: _stand_in(value) for name, value in kwargs.items()}
         return func(*map(_stand_in, args), **given)
+    if func in _OF_OTHERS:
+        return func._implementation(*args, **kwargs)
+    if func is np.iscomplex:
+        return _ufuncs["logical_not"](np.isreal(*args, **kwargs))
     name = f"{func.__module__}.{func.__name__}"
     own = _ALIASES.get(func.__name__, func.__name__)
     if func.__module__ == "numpy":
@@ -187,7 +198,9 @@ def _double(x: Any) -> Any:
 
 def _spacing(x: GPUArray) -> GPUArray:
     x = _inexact(x)
-    return _ufuncs["nextafter"](x, _ufuncs["copysign"](np.inf, x)) - x
+    # numpy's distances of float16 are not negative.
+    end = np.inf if x.dtype == np.float16 else _ufuncs["copysign"](np.inf, x)
+    return _ufuncs["nextafter"](x, end) - x
 
 
 # numpy's universal functions that are made of several.
@@ -275,8 +288,6 @@ def _combine(name: str, method: str, a: Any, kwargs: dict[str, Any]) -> Any:
     if method == "accumulate":
         if a.ndim == 0 and axis in (0, -1):
             raise TypeError(f"numpy.{name}.accumulate cannot accumulate on an array without axes")
-        if given["dtype"] is None and name in ("add", "multiply") and a.dtype.kind in "biu":
-            given["dtype"] = np.uint64 if a.dtype.kind == "u" else np.int64
         return lambda: _core.scan(reduction, a, axis, False, **given)
     keeps = bool(kwargs.pop("keepdims", False))
     axis = tuple(range(a.ndim)) if axis is None else axis

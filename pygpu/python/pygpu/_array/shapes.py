@@ -16,7 +16,7 @@ from .axes import along_axis, normalize_axis_index, normalize_axis_tuple
 
 __all__ = ["array_split", "broadcast_arrays", "broadcast_to", "concatenate", "diagonal"]
 __all__ += ["expand_dims", "flip", "fliplr", "flipud", "hstack", "moveaxis", "repeat", "reshape"]
-__all__ += ["roll", "split", "swapaxes", "tile", "trace", "transpose", "tril", "triu"]
+__all__ += ["roll", "split", "stack", "swapaxes", "tile", "trace", "transpose", "tril", "triu"]
 __all__ += ["vstack"]
 
 
@@ -152,7 +152,39 @@ def diagonal(a: GPUArray, offset: int = 0, axis1: int = 0, axis2: int = 1) -> GP
 _EMPTY_PARTS = 1 << 16
 
 
-def concatenate(arrays: Any, axis: int | None = 0, allocator: Any = None) -> GPUArray:
+def _converted(arrays: Any, out: Any, dtype: Any, casting: Any) -> Any:
+    """Returns arrays in the dtype of a result that is not numpy's own choice."""
+    if out is None and dtype is None:
+        return arrays
+    if out is not None and dtype is not None:
+        raise TypeError("out and dtype are given; only one can be")
+    dtype = np.dtype(dtype) if out is None else gpu_array("out", out).dtype
+    arrays = gpu_arrays("arrays", arrays)
+    for a in arrays:
+        if not np.can_cast(a.dtype, dtype, casting):
+            why = f"which does not become {dtype} with casting {casting!r}"
+            raise TypeError(f"an array has dtype {a.dtype}, {why}")
+    return [a.astype(dtype) for a in arrays]
+
+
+def _received(out: GPUArray | None, result: GPUArray) -> GPUArray:
+    if out is None:
+        return result
+    if out.shape != result.shape:
+        raise ValueError(f"out has shape {out.shape}; the result has shape {result.shape}")
+    out[...] = result
+    return out
+
+
+def concatenate(
+    arrays: Any,
+    axis: int | None = 0,
+    allocator: Any = None,
+    *,
+    out: GPUArray | None = None,
+    dtype: Any = None,
+    casting: str = "same_kind",
+) -> GPUArray:
     """Joins arrays along an axis that they have, as :func:`numpy.concatenate`.
 
     >>> gpuarray.concatenate([gpuarray.arange(2), gpuarray.arange(3)]).get()
@@ -160,19 +192,35 @@ def concatenate(arrays: Any, axis: int | None = 0, allocator: Any = None) -> GPU
     """
     if axis is None:
         arrays, axis = [along_axis(a, None)[0] for a in gpu_arrays("arrays", arrays)], 0
-    return _core.concatenate(arrays, axis, allocator)
+    arrays = _converted(arrays, out, dtype, casting)
+    return _received(out, _core.concatenate(arrays, axis, allocator))
 
 
-def hstack(tup: Any) -> GPUArray:
+def stack(
+    arrays: Any,
+    axis: int = 0,
+    allocator: Any = None,
+    *,
+    out: GPUArray | None = None,
+    dtype: Any = None,
+    casting: str = "same_kind",
+) -> GPUArray:
+    """Joins arrays of one shape along a new axis, as :func:`numpy.stack`."""
+    arrays = _converted(arrays, out, dtype, casting)
+    return _received(out, _core.stack(arrays, axis, allocator))
+
+
+def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> GPUArray:
     """Joins arrays along the second axis, or the only one, as :func:`numpy.hstack`."""
     arrays = [a.reshape(1) if a.ndim == 0 else a for a in gpu_arrays("tup", tup)]
-    return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1)
+    axis = 0 if arrays and arrays[0].ndim == 1 else 1
+    return concatenate(arrays, axis, dtype=dtype, casting=casting)
 
 
-def vstack(tup: Any) -> GPUArray:
+def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> GPUArray:
     """Joins arrays along the first axis, vectors as rows, as :func:`numpy.vstack`."""
     arrays = [a.reshape(1, -1) if a.ndim < 2 else a for a in gpu_arrays("tup", tup)]
-    return concatenate(arrays, 0)
+    return concatenate(arrays, 0, dtype=dtype, casting=casting)
 
 
 def array_split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[GPUArray]:
@@ -233,9 +281,13 @@ def roll(a: GPUArray, shift: Any, axis: Any = None) -> GPUArray:
     return result
 
 
-def repeat(a: GPUArray, repeats: int, axis: int | None = None) -> GPUArray:
-    """Repeats each element ``repeats`` times, one number for all, as :func:`numpy.repeat`."""
+def repeat(a: GPUArray, repeats: Any, axis: int | None = None) -> GPUArray:
+    """Repeats each element, as :func:`numpy.repeat`; an array of counts is read by the host."""
     a, axis = along_axis(a, axis)
+    if np.ndim(repeats):
+        counts = repeats.get() if isinstance(repeats, GPUArray) else repeats
+        places = np.repeat(np.arange(a.shape[axis]), counts)
+        return a[(*(slice(None),) * axis, places)]
     repeats = whole("repeats", repeats)
     if repeats < 0:
         raise ValueError(f"repeats is {repeats}; repeats may not contain negative values.")

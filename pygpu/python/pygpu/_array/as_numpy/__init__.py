@@ -18,7 +18,7 @@ HOMES = {
         argpartition bincount digitize histogram histogram2d histogram_bin_edges in1d
         intersect1d isin lexsort partition searchsorted setdiff1d setxor1d union1d unique""",
     "._array.as_numpy.selection": """
-        argwhere copyto delete extract insert place putmask ravel_multi_index
+        argwhere copyto delete extract fill_diagonal insert place put putmask ravel_multi_index
         take_along_axis unravel_index""",
     "._array.as_numpy.shaping": """
         append apply_along_axis apply_over_axes atleast_1d atleast_2d atleast_3d block

@@ -12,7 +12,7 @@ from ..._core import GPUArray
 from ..advanced_indexing import compress, flatnonzero
 from ..axes import argsort, cumsum, sort
 from ..creation import arange
-from ..shapes import concatenate, flip
+from ..shapes import concatenate, flip, moveaxis
 from .operands import axes_of, is_nan, on_device, on_host, ufuncs
 from .selection import along, check_places
 
@@ -71,8 +71,10 @@ def digitize(x: Any, bins: Any, right: bool = False) -> GPUArray:
     x, bins = on_device(x), on_device(bins)
     if bins.ndim != 1:
         raise ValueError(f"bins has {bins.ndim} axes; one is needed")
-    rises = bool((bins[1:] >= bins[:-1]).all().get())
-    if not rises and not bool((bins[1:] <= bins[:-1]).all().get()):
+    if x.dtype.kind == "c" or bins.dtype.kind == "c":
+        raise TypeError(f"x has dtype {x.dtype} and bins {bins.dtype}; real numbers are needed")
+    rises = bool(_precedes(bins[:-1], bins[1:], True).all().get())
+    if not rises and not bool(_precedes(bins[1:], bins[:-1], True).all().get()):
         raise ValueError("bins must be monotonically increasing or decreasing")
     side = "left" if right else "right"
     if rises:
@@ -101,6 +103,7 @@ def unique(
     axis: int | None = ...,
     *,
     equal_nan: bool = ...,
+    sorted: bool = ...,
 ) -> GPUArray: ...
 @overload
 def unique(
@@ -111,6 +114,7 @@ def unique(
     axis: int | None = ...,
     *,
     equal_nan: bool = ...,
+    sorted: bool = ...,
 ) -> tuple[GPUArray, ...]: ...
 def unique(
     ar: Any,
@@ -120,17 +124,16 @@ def unique(
     axis: int | None = None,
     *,
     equal_nan: bool = True,
+    sorted: bool = True,
 ) -> Any:
     """Returns the distinct elements in order, as :func:`numpy.unique`.
-
-    ``axis`` can only be the one axis of a vector.
 
     >>> gpuarray.unique(gpuarray.to_gpu([2, 1, 2])).get()
     array([1, 2])
     """
     ar = on_device(ar)
-    if axis is not None and (ar.ndim != 1 or axis not in (0, -1)):
-        raise TypeError(f"axis is {axis}; on the device unique is of all elements")
+    if axis is not None and (ar.ndim > 1 or axes_of(axis, ar.ndim) != (0,)):
+        return _unique_parts(ar, axis, return_index, return_inverse, return_counts)
     flat = ar.ravel()
     if not (return_index or return_inverse):
         order, ordered = flat, sort(flat)
@@ -138,16 +141,45 @@ def unique(
         order = argsort(flat)
         ordered = flat[order]
     begins = _begins(ordered, equal_nan)
-    results = [compress(begins, ordered)]
-    if return_index:
+    first = compress(begins, ordered)
+    found = _found(first, begins, order, return_index, return_inverse, return_counts)
+    if return_inverse and axis is None:
+        place = 1 + return_index
+        found = (*found[:place], found[place].reshape(ar.shape), *found[place + 1 :])
+    return found
+
+
+def _unique_parts(ar: GPUArray, axis: int, *asked: bool) -> Any:
+    """Returns the distinct parts along an axis in the order of their elements."""
+    (axis,) = axes_of(axis, ar.ndim)
+    moved = moveaxis(ar, axis, 0)
+    n = moved.shape[0]
+    rows = moved.reshape((n, int(np.prod(moved.shape[1:], dtype=int))))
+    order = lexsort(flip(rows.T, 0)) if rows.size else arange(n)
+    ordered = rows[order]
+    begins = concatenate([_core.full((min(n, 1),), np.bool_, True), _differ(ordered)])
+    return _found(moveaxis(moved[order[begins]], 0, axis), begins, order, *asked)
+
+
+def _differ(rows: GPUArray) -> GPUArray:
+    """Returns True for each row but the first that is not the same as the one before."""
+    return (rows[1:] != rows[:-1]).any(axis=1)
+
+
+def _found(
+    first: GPUArray, begins: GPUArray, order: GPUArray, index: bool, inverse: bool, counts: bool
+) -> Any:
+    """Returns the distinct elements and what is asked for: places, numbers of elements, counts."""
+    results = [first]
+    if index:
         results.append(compress(begins, order))
-    if return_inverse:
-        inverse = _core.full(flat.shape, np.int64, 0)
-        inverse[order] = cumsum(begins) - 1
-        results.append(inverse.reshape(ar.shape))
-    if return_counts:
+    if inverse:
+        numbers = _core.full(order.shape, np.int64, 0)
+        numbers[order] = cumsum(begins) - 1
+        results.append(numbers)
+    if counts:
         at = flatnonzero(begins)
-        ends = concatenate([at[1:], _core.full((min(at.size, 1),), at.dtype, flat.size)])
+        ends = concatenate([at[1:], _core.full((min(at.size, 1),), at.dtype, begins.size)])
         results.append(ends - at)
     return results[0] if len(results) == 1 else tuple(results)
 
@@ -289,6 +321,8 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     ``bins`` cannot be the name of a rule.
     """
     a = on_device(a)
+    if a.dtype.kind == "c":
+        raise TypeError(f"a has dtype {a.dtype}; histograms on the device are of real numbers")
     if isinstance(bins, str):
         raise TypeError(f"bins is {bins!r}; a number of bins or their edges is needed")
     if np.ndim(bins) == 0:
@@ -338,7 +372,8 @@ def histogram(
         counts = _sums_between(at, wide[order])
         counts = counts.astype(dtype) if dtype.kind in "fc" else counts
     if density:
-        return counts / counts.sum() / (edges[1:] - edges[:-1]), edges
+        widths = (edges[1:] - edges[:-1]).astype(np.float64)
+        return counts / widths / counts.sum(), edges
     return counts, edges
 
 

@@ -17,7 +17,8 @@ from ..shapes import broadcast_to, moveaxis
 from .operands import axes_of, on_device, on_host, ufuncs
 from .shaping import elements_at, meshgrid, resize
 
-__all__ = ["argwhere", "copyto", "delete", "extract", "insert", "place", "putmask"]
+__all__ = ["argwhere", "copyto", "delete", "extract", "fill_diagonal", "insert", "place"]
+__all__ += ["put", "putmask"]
 __all__ += ["ravel_multi_index", "take_along_axis", "unravel_index"]
 
 
@@ -81,7 +82,8 @@ def ravel_multi_index(
     for k in axes if order == "C" else reversed(axes):
         if modes[k] == "raise":
             _check_numbers("multi_index", places[k], shape[k])
-        number = number * shape[k] + places_of("multi_index", places[k], shape[k], modes[k])
+        place = places_of("multi_index", places[k], shape[k], modes[k])
+        number = number * shape[k] + place.astype(np.int64)
     return number
 
 
@@ -195,6 +197,33 @@ def check_places(name: str, places: np.ndarray[Any, Any], n: int) -> None:
     outside = places[(places < -n) | (places >= n)]
     if outside.size:
         raise IndexError(f"{name} is {outside[0]}; allowed for extent {n} are {-n} to {n - 1}")
+
+
+def put(a: GPUArray, ind: Any, v: Any, mode: str = "raise") -> None:
+    """Stores values at numbered elements, repeated as needed, as :func:`numpy.put`."""
+    gpu_array("a", a)
+    ind, values = on_device(ind).ravel(), on_device(v).ravel()
+    if ind.size and values.size:
+        places = places_of("ind", ind, a.size, mode).astype(np.int64)
+        places = ufuncs["remainder"](places, a.size)
+        a[unravel_index(places, a.shape)] = resize(values, places.shape).astype(a.dtype)
+
+
+def fill_diagonal(a: GPUArray, val: Any, wrap: bool = False) -> None:
+    """Stores values on the diagonal, repeated as needed, as :func:`numpy.fill_diagonal`.
+
+    >>> a = gpuarray.zeros((2, 2), int)
+    >>> gpuarray.fill_diagonal(a, 5)
+    >>> a.get().tolist()
+    [[5, 0], [0, 5]]
+    """
+    if gpu_array("a", a).ndim < 2:
+        raise ValueError(f"a has shape {a.shape}; array must be at least 2-d")
+    if a.ndim > 2 and len({*a.shape}) > 1:
+        raise ValueError(f"a has shape {a.shape}; all dimensions of input must be of equal length")
+    step = 1 + sum(int(np.prod(a.shape[k:], dtype=int)) for k in range(1, a.ndim))
+    end = a.size if wrap or a.ndim > 2 else min(a.size, a.shape[1] * a.shape[1])
+    put(a, arange(0, end, step), val)
 
 
 def copyto(dst: GPUArray, src: Any, casting: Any = "same_kind", where: Any = True) -> None:

@@ -30,6 +30,8 @@ def elements_at(a: GPUArray, indices: Any, axis: int) -> GPUArray:
 def squeeze(a: Any, axis: Any = None) -> GPUArray:
     """Returns a view without axes of one element, as :func:`numpy.squeeze`."""
     a = on_device(a)
+    if a.ndim == 0 and axis in (0, -1):
+        return a.view()
     axes = axes_of(axis, a.ndim)
     if axis is None:
         axes = tuple(k for k in axes if a.shape[k] == 1)
@@ -85,6 +87,8 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> GPUArra
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> GPUArray:
     """Returns the elements without the zeros at the ends of axes, as :func:`numpy.trim_zeros`."""
     filt, trim = on_device(filt), trim.lower()
+    if not filt.ndim:
+        return filt
     if trim not in ("f", "b", "fb", "bf"):
         raise ValueError(f"trim is {trim!r}; 'f', 'b' or both are needed")
     kept = [slice(None)] * filt.ndim
