@@ -81,6 +81,7 @@ REQUIRED: dict[str, Callable[[Any], Any]] = {
     "append": lambda m: (array(m), alike(m)),
     "apply_along_axis": lambda m: (m.one(np.sum, np.cumsum, np.sort), m.one_axis(), array(m)),
     "apply_over_axes": lambda m: (m.one(np.sum, np.max), array(m), m.one_axis()),
+    "array_equiv": lambda m: (array(m), m.one(alike(m), array(m, None, (1,)))),
     "atleast_1d": lambda m: (array(m),),
     "atleast_2d": lambda m: (array(m),),
     "atleast_3d": lambda m: (array(m),),
@@ -116,10 +117,10 @@ REQUIRED: dict[str, Callable[[Any], Any]] = {
     "ones": lambda m: (m.shape,),
     "outer": lambda m: (array(m), alike(m)),
     "pad": lambda m: (array(m), m.one(0, 1, (1, 2))),
-    "percentile": lambda m: (real(m), m.one(50, 30.5, [0, 25, 100], np.array(75.0))),
+    "percentile": lambda m: (real(m), m.one(50, 30.5, [0, 25, 100], np.float32(25))),
     "piecewise": lambda m: (array(m), [mask(m), mask(m)], [m.one(1, np.negative), 2, 3]),
     "polyval": lambda m: (vector(m), alike(m)),
-    "quantile": lambda m: (real(m), m.one(0.5, 0.305, [0, 0.25, 1], np.array(0.75))),
+    "quantile": lambda m: (real(m), m.one(0.5, 0.305, [0, 0.25, 1], np.float16(0.75))),
     "ravel_multi_index": numbers,
     "reshape": lambda m: (array(m), m.one(-1, (-1, 1), (1, *m.shape), m.shape[::-1])),
     "resize": lambda m: (array(m), m.one(5, (2, 3), ())),
@@ -179,6 +180,9 @@ UNORDERED = {
     "unique",
 }
 
+QUANTILES = ["linear", "lower", "nearest", "midpoint", "hazen", "weibull", "inverted_cdf"]
+QUANTILES += ["closest_observation", "averaged_inverted_cdf", "median_unbiased"]
+
 OPTIONAL: dict[str, Callable[[Any], Any]] = {
     "assume_unique": lambda m: False,
     "axes": lambda m: m.one(None, m.one_axis(), (0, 1), (1, 0)),
@@ -203,7 +207,7 @@ OPTIONAL: dict[str, Callable[[Any], Any]] = {
     "k": lambda m: m.one(-1, 0, 1, 2),
     "keepdims": lambda m: m.one(True, False),
     "left": lambda m: m.one(None, -5.0),
-    "method": lambda m: m.one("linear", "lower", "nearest", "midpoint", "hazen", "weibull"),
+    "method": lambda m: m.one(*QUANTILES),
     "minlength": lambda m: m.one(0, 9),
     "mode": lambda m: m.one("raise", "wrap", "clip", "full", "same", "valid", "edge"),
     "M": lambda m: m.one(None, 0, 3),
@@ -219,6 +223,10 @@ OPTIONAL: dict[str, Callable[[Any], Any]] = {
     "return_index": lambda m: m.one(True, False),
     "return_indices": lambda m: m.one(True, False),
     "return_inverse": lambda m: m.one(True, False),
+    "prepend": alike,
+    "append": alike,
+    "retstep": lambda m: m.one(True, False),
+    "include_initial": lambda m: m.one(True, False),
     "returned": lambda m: m.one(True, False),
     "right": lambda m: m.one(True, False),
     "rowvar": lambda m: m.one(True, False),
@@ -245,6 +253,7 @@ NOT_GIVEN = {
     "overwrite_input",
     "sorted",
     "sorter",
+    "casting",
     "subok",
     "ndmax",
 }
@@ -255,7 +264,9 @@ LEFT_OUT = {
     "save",
     "from_dlpack",
     "copyto",
+    "fill_diagonal",
     "place",
+    "put",
     "putmask",
     "may_share_memory",
     "shares_memory",
@@ -306,7 +317,11 @@ def _made(m: Any, name: str, function: Any, signature: Any) -> Any:
         if "mean" in signature and m.chance(30):
             given["mean"] = np.asarray(np.nanmean(a, axis=given.get("axis"), keepdims=True))
         if "out" in signature and name != "multi_dot" and m.chance(20):
-            given["out"] = np.zeros_like(np.asarray(function(*args, **given)))
+            found = np.asarray(function(*args, **given))
+            dtype = m.one(found.dtype, *DTYPES[:7])
+            # A device stores results in dtypes of their kind only.
+            holds = np.can_cast(found.dtype, dtype, "same_kind")
+            given["out"] = np.zeros_like(found, dtype if holds else None)
     return args, given
 
 

@@ -201,7 +201,10 @@ def of_axis(m: Maker) -> Any:
 
 
 def repeat(m: Maker) -> Any:
-    return (m.array(), m.one(0, 1, 3)), m.maybe(60, axis=m.one_axis)
+    given = m.maybe(60, axis=m.one_axis)
+    n = m.array().size if "axis" not in given else (*m.shape, 1)[given["axis"] if m.shape else 0]
+    counts = [m.one(0, 1, 2) for _ in range(n)]
+    return (m.array(), m.one(0, 1, 3, counts, np.array(counts, m.one("i8", "u1", "?")))), given
 
 
 def roll(m: Maker) -> Any:
