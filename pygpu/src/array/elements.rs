@@ -1,5 +1,6 @@
 //! Elements as Python numbers, and rounding.
 
+use super::arguments::optional_array;
 use super::host_copies::fetch_number;
 use super::{GPUArray, run_on, wrap_like};
 use crate::errors::OrRaise;
@@ -206,6 +207,8 @@ impl GPUArray {
     /// decimals : int, optional
     ///     The digits after the point; negative for digits before it. The real and imaginary parts of
     ///     complex numbers are rounded separately.
+    /// out : GPUArray, optional
+    ///     Receives the result; it has the shape of the result.
     ///
     /// Returns
     /// -------
@@ -223,11 +226,13 @@ impl GPUArray {
     /// >>> from pygpu import gpuarray
     /// >>> gpuarray.to_gpu(np.array([0.126, 2.5])).round(1).get()
     /// array([0.1, 2.5])
-    #[pyo3(signature = (decimals = 0))]
+    #[pyo3(signature = (decimals = 0, out = None))]
     fn round<'py>(
         slf: &Bound<'py, Self>,
         #[pyo3(from_py_with = argument::decimals)] decimals: i32,
+        out: Option<&Bound<'py, PyAny>>,
     ) -> Object<'py> {
+        let out = optional_array("out", out)?;
         let array = slf.get().array()?;
         if matches!(array.dtype(), DType::Opaque(_)) {
             return Err(PyTypeError::new_err(format!(
@@ -241,13 +246,16 @@ impl GPUArray {
             )));
         }
         let result = run_on(slf, array.size(), || rounded(array, decimals))?;
-        wrap_like(slf, result, None)
+        let Some(out) = out else { return wrap_like(slf, result, None) };
+        let target = out.get().array()?;
+        run_on(slf, result.size(), || result.copy_into(target))?;
+        Ok(out.clone().into_any())
     }
 
     #[pyo3(signature = (ndigits = None))]
     fn __round__<'py>(slf: &Bound<'py, Self>, ndigits: Option<&Bound<'py, PyAny>>) -> Object<'py> {
         let ndigits = ndigits.filter(|ndigits| !ndigits.is_none());
-        Self::round(slf, ndigits.map_or(Ok(0), |ndigits| integer("ndigits", ndigits))?)
+        Self::round(slf, ndigits.map_or(Ok(0), |ndigits| integer("ndigits", ndigits))?, None)
     }
 
     fn __int__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {

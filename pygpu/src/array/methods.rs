@@ -12,35 +12,67 @@ use gpuarray::function::UnaryFunction;
 use gpuarray::{Array, DType, IndexItem, Order, SliceBounds};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
+/// Parses the memory order of a result; `None` keeps the order of the array's axes.
+fn result_order(slf: &Bound<'_, GPUArray>, order: Option<&str>) -> PyResult<Option<Order>> {
+    match order {
+        None | Some("K" | "k") => Ok(None),
+        order => order_for(slf, order, "C, F, A and K").map(Some),
+    }
+}
+
+/// Returns the new array, copied if it is not in the order.
+fn in_order(result: Array, order: Option<Order>) -> gpuarray::Result<Array> {
+    match order {
+        Some(order) if !result.layout().is_contiguous(order) => result.contiguous(order),
+        _ => Ok(result),
+    }
+}
+
 #[pymethods]
 impl GPUArray {
-    /// Returns a contiguous copy with its axes in the same memory order.
+    /// Returns a contiguous copy, by default with its axes in the same memory order.
+    ///
+    /// Parameters
+    /// ----------
+    /// stream : Stream, optional
+    ///     The stream on which the work is queued, as in PyCUDA. A string is an order, as in numpy.
+    /// order : str, optional
+    ///     As in :meth:`numpy.ndarray.astype`.
     ///
     /// Returns
     /// -------
     /// GPUArray
-    ///     The copy, on the array's stream and from its allocator.
+    ///     The copy, from the array's allocator.
     ///
     /// Examples
     /// --------
     /// >>> from pygpu import gpuarray
     /// >>> gpuarray.arange(6)[::2].copy().strides
     /// (8,)
-    fn copy<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
-        let array = slf.get().array()?;
-        let copy = run_on(slf, array.size(), || array.copy())?;
+    #[pyo3(signature = (stream = None, *, order = "K"))]
+    fn copy<'py>(
+        slf: &Bound<'py, Self>,
+        stream: Option<&Bound<'py, PyAny>>,
+        #[pyo3(from_py_with = order_argument)] order: Option<&str>,
+    ) -> Object<'py> {
+        let text = stream.filter(|it| it.is_instance_of::<PyString>());
+        let order = text.map_or(Ok(order), order_argument)?;
+        let array = on_stream(slf.get().array()?, stream.filter(|_| text.is_none()))?;
+        let order = result_order(slf, order)?;
+        let copy = run_on(slf, array.size(), || in_order(array.copy()?, order))?;
         wrap_like(slf, copy, None)
     }
 
     fn __copy__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
-        Self::copy(slf)
+        Self::copy(slf, None, None)
     }
 
     fn __deepcopy__<'py>(slf: &Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Object<'py> {
-        Self::copy(slf)
+        Self::copy(slf, None, None)
     }
 
     /// Returns the elements converted to another dtype, in a new array.
@@ -103,21 +135,12 @@ impl GPUArray {
                 )));
             }
         }
-        let order = match order {
-            None | Some("K" | "k") => None,
-            order => Some(order_for(slf, order, "C, F, A and K")?),
-        };
+        let order = result_order(slf, order)?;
         let fits = order.is_none_or(|order| array.layout().is_contiguous(order));
         if !copy && fits && array.dtype() == dtype && own.eq(&descr)? {
             return Ok(slf.clone().into_any());
         }
-        let result = run_on(slf, array.size(), || {
-            let result = array.astype(dtype)?;
-            match order {
-                Some(order) if !result.layout().is_contiguous(order) => result.contiguous(order),
-                _ => Ok(result),
-            }
-        })?;
+        let result = run_on(slf, array.size(), || in_order(array.astype(dtype)?, order))?;
         wrap_like(slf, result, Some(descr.unbind()))
     }
 

@@ -31,6 +31,14 @@ def test_get_of_a_view(pair):
     assert not np.shares_memory(got, got2)
 
 
+def test_a_copy_is_queued_on_the_stream_that_is_given():
+    stream, a = driver.Stream(), np.arange(6.0)
+    for made in (gpuarray.to_gpu(a).copy(stream), gpuarray.to_gpu(a).copy(stream=stream)):
+        assert made.get(stream=stream).tolist() == a.tolist()
+    with pytest.raises(TypeError, match="stream"):
+        gpuarray.to_gpu(a).copy(7.5)
+
+
 @given(pair=pairs())
 def test_copy(pair):
     a, a_gpu = pair

@@ -35,6 +35,10 @@ def array(
     if not isinstance(object, GPUArray):
         return to_gpu(np.array(object, dtype, order=order, ndmin=ndmin))
     made = object if dtype is None or object.dtype == dtype else object.astype(dtype)
+    if order == "A":
+        order = "F" if made.flags.f_contiguous and not made.flags.c_contiguous else "C"
+    if order not in ("C", "F", "K"):
+        raise ValueError(f"order is {order!r}; 'C', 'F', 'A' or 'K' is needed")
     fits = {"C": made.flags.c_contiguous, "F": made.flags.f_contiguous}.get(order, True)
     if copy is False and not fits:
         raise ValueError(f"copy is False, and a copy is needed for the order {order}")

@@ -45,8 +45,7 @@ def flatten(a: GPUArray, order: str = "C") -> GPUArray:
     """Returns a copy of the elements along one axis, as numpy's method."""
     if order not in ("C", "F", "A", "K"):
         raise ValueError(f"order is {order!r}; 'C', 'F', 'A' or 'K' is needed")
-    is_fortran = a.flags.f_contiguous and not a.flags.c_contiguous
-    flat = (a.T if order == "F" or (order in "AK" and is_fortran) else a).ravel()
+    flat = a.ravel(order)
     return flat.copy() if flat._address == a._address else flat
 
 
