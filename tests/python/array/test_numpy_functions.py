@@ -435,13 +435,57 @@ def test_universal_functions_reduce_and_accumulate(ufunc, dtype):
     check(ufunc.reduce(a_gpu, initial=1), ufunc.reduce(a, initial=1))
 
 
-@pytest.mark.parametrize("method", ["at", "reduceat"])
+AT = [np.add, np.subtract, np.multiply, np.divide, np.maximum, np.fmin, np.logical_or]
+AT += [np.bitwise_xor, np.logical_and]
+
+
+@pytest.mark.parametrize("ufunc", AT)
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i8", "f4", "c16"])
+@pytest.mark.parametrize(
+    ("indices", "shape"),
+    [
+        ([0, 2, 0, 0, -1], (5, 4)),
+        (([0, 1, 0, 1, 0, 0], [3, 3, 3, 2, 3, 0]), (6,)),
+        (slice(1, 3), (4,)),
+        ((Ellipsis, [1, 1, 1]), (3, 3)),
+        ([], (4,)),
+        ([[0, 0], [2, 0]], (2, 2, 4)),
+    ],
+)
+def test_at_applies_a_function_each_time_that_an_index_occurs(ufunc, dtype, indices, shape):
+    random = np.random.default_rng(3)
+    a = random.integers(0, 5, (3, 4)).astype(dtype)
+    for b in (random.integers(1, 3, shape).astype(dtype), True if dtype == "?" else 2):
+        a_gpu, expected = gpuarray.to_gpu(a), a.copy()
+        b_gpu = gpuarray.to_gpu(b) if isinstance(b, np.ndarray) else b
+        try:
+            ufunc.at(expected, indices, b)
+            if ufunc is np.divide and a.dtype.kind in "biu":
+                raise TypeError("numpy truncates each quotient")
+        except TypeError:
+            if indices != []:
+                with pytest.raises(TypeError):
+                    ufunc.at(a_gpu, indices, b_gpu)
+            continue
+        ufunc.at(a_gpu, indices, b_gpu)
+        check(a_gpu, expected, 1e-6 if a.dtype.kind in "fc" else 0)
+
+
+def test_at_holds_only_results_of_the_arrays_kind():
+    a_gpu = gpuarray.zeros(3, np.int32)
+    with pytest.raises(TypeError, match="float64"):
+        np.add.at(a_gpu, [0], 1.5)
+    with pytest.raises(OverflowError):
+        np.add.at(a_gpu, [0], 2**40)
+    with pytest.raises(TypeError, match="hypot"):
+        np.hypot.at(a_gpu, [0], 1)
+
+
 @pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.maximum, np.logical_or])
-def test_methods_of_ufuncs_that_are_refused(ufunc, method):
+def test_methods_of_ufuncs_that_are_refused(ufunc):
     a_gpu = gpuarray.zeros(3)
-    arguments = {"at": (a_gpu, [0], 1), "reduceat": (a_gpu, [0])}
     with pytest.raises(TypeError):
-        getattr(ufunc, method)(*arguments[method])
+        ufunc.reduceat(a_gpu, [0])
     with pytest.raises(TypeError, match="reduce"):
         np.hypot.reduce(a_gpu)
 

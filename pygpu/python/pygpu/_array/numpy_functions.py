@@ -19,7 +19,8 @@ import numpy as np
 from .. import _core, cumath, gpuarray
 from .._core import GPUArray
 from .as_numpy import DIFFERENT
-from .reductions import REDUCTIONS, UNSET, mask_of, reduce_some
+from .as_numpy.order import combine_at
+from .reductions import REDUCTIONS, UNSET, mask_of, reduce_some, stored
 
 _ufuncs = _core.universal_functions
 _OWN = frozenset(gpuarray.__all__)  # type: ignore[attr-defined]
@@ -238,11 +239,14 @@ def _apply(name: str, operands: Any, kwargs: dict[str, Any]) -> Any:
             # It may be another package's.
             known = hasattr(np, name)
             raise _refusal(f"numpy.{name}" if known else f"the universal function {name}")
-        takes_out = "out" in (_parameters(pair) or ())
-        if where is not True or (outputs is not None and not takes_out):
-            refused = "where" if takes_out else "out and where"
-            raise TypeError(f"numpy.{name} of a GPUArray does not take {refused}")
-        return pair(*operands, out=outputs[0]) if outputs is not None else pair(*operands)
+        if where is not True:
+            raise TypeError(f"numpy.{name} of a GPUArray does not take where")
+        results = pair(*operands)
+        if outputs is None:
+            return results
+        if not isinstance(results, tuple):
+            return stored(results, outputs[0])
+        return tuple(map(stored, results, outputs))
     out = outputs[0] if outputs is not None else None
     mask = mask_of(where)
     if mask is None:
@@ -344,6 +348,9 @@ def array_ufunc(array: GPUArray, ufunc: Any, method: str, /, *inputs: Any, **kwa
         call = _combine(name, method, inputs[0], kwargs)
         _check_nothing_left(f"{name}.{method}", kwargs)
         return call()
+    if method == "at" and len(inputs) == 3:
+        _check_nothing_left(f"{name}.{method}", kwargs)
+        return combine_at(ufunc, *inputs)
     if method == "outer":
         x, y = inputs
         known = {k: kwargs.pop(k) for k in ("out", "where") if k in kwargs}

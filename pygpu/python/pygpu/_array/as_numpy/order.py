@@ -12,9 +12,13 @@ from ..._core import GPUArray
 from ..advanced_indexing import compress, flatnonzero
 from ..axes import argsort, cumsum, sort
 from ..creation import arange
-from ..shapes import concatenate, flip, moveaxis
+from ..shapes import broadcast_to, concatenate, flip, moveaxis
 from .operands import axes_of, is_nan, on_device, on_host, ufuncs
-from .selection import along, check_places
+from .selection import along, check_places, unravel_index
+
+__all__ = ["argpartition", "bincount", "digitize", "histogram", "histogram2d"]
+__all__ += ["histogram_bin_edges", "in1d", "intersect1d", "isin", "lexsort", "partition"]
+__all__ += ["searchsorted", "setdiff1d", "setxor1d", "union1d", "unique"]
 
 
 def _precedes(x: GPUArray, y: GPUArray, or_equal: bool) -> GPUArray:
@@ -273,8 +277,47 @@ def lexsort(keys: Any, axis: int = -1) -> GPUArray:
 # -- counts --------------------------------------------------------------------------------
 
 
-def _sums_between(edges: GPUArray, weights: GPUArray) -> GPUArray:
-    """Returns the sums of the weights from each edge to the next one.
+# How the operands of a function that is applied to an element many times are combined first.
+_JOINS = {name: name for name in ("add", "multiply", "maximum", "minimum", "fmax", "fmin")}
+_JOINS |= {name: name for name in ("bitwise_and", "bitwise_or", "bitwise_xor")}
+_JOINS |= {name: name for name in ("logical_and", "logical_or", "logical_xor")}
+_JOINS |= {"divide": "multiply", "subtract": "add"}
+
+
+def combine_at(ufunc: Any, a: Any, indices: Any, b: Any) -> None:
+    """Applies a function at indices, each time that they occur, as its method ``at`` in numpy.
+
+    Sums of floating-point numbers are added to an element as one number.
+    """
+    join = _JOINS.get(ufunc.__name__)
+    if join is None or not isinstance(a, GPUArray):
+        raise TypeError(
+            f"numpy.{ufunc.__name__}.at does not work on these arguments: it needs a GPUArray, and "
+            f"the function must be one of {', '.join(_JOINS)}"
+        )
+    if isinstance(b, bool | int | float | complex):
+        b = np.asarray(b, np.result_type(a.dtype, b))
+    places = arange(a.size).reshape(a.shape)[indices]
+    values = broadcast_to(on_device(b), places.shape).ravel()
+    values = values.astype(np.bool_) if join.startswith("logical") else values
+    places = places.ravel()
+    if not places.size:
+        return
+    order = argsort(places)
+    places = places[order]
+    at = flatnonzero(_begins(places))
+    edges = concatenate([at, _core.full((1,), at.dtype, places.size)])
+    joined = _joined_between(edges, values[order], join)
+    where = unravel_index(places[at], a.shape)
+    result = ufunc(a[where], joined)
+    if not np.can_cast(result.dtype, a.dtype, "same_kind"):
+        why = f"which an array of {a.dtype} does not hold"
+        raise TypeError(f"numpy.{ufunc.__name__}.at has a result of {result.dtype}, {why}")
+    a[where] = result.astype(a.dtype)
+
+
+def _joined_between(edges: GPUArray, weights: GPUArray, join: str = "add") -> GPUArray:
+    """Returns the sums of the weights from each edge to the next one, or what another join makes.
 
     Each step adds to an element the sum before it, twice as long as in the last step, if that is
     in the same part. So no part's rounding or NaN reaches another part.
@@ -287,7 +330,7 @@ def _sums_between(edges: GPUArray, weights: GPUArray) -> GPUArray:
     part = searchsorted(edges, arange(weights.size), "right")
     step = 1
     while step < longest:
-        joined = weights[step:] + weights[:-step]
+        joined = ufuncs[join](weights[:-step], weights[step:])
         is_one = part[step:] == part[:-step]
         weights = concatenate([weights[:step], _core.select(is_one, joined, weights[step:], False)])
         step *= 2
@@ -312,7 +355,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> GPUArray:
     weights = on_device(weights)
     if weights.shape != x.shape:
         raise ValueError(f"weights have shape {weights.shape}; x has shape {x.shape}")
-    return _sums_between(edges, weights.astype(np.float64)[order])
+    return _joined_between(edges, weights.astype(np.float64)[order])
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> GPUArray:
@@ -369,7 +412,7 @@ def histogram(
             raise ValueError(f"weights.size is {weights.size}; a.size is {a.size}")
         dtype = weights.dtype
         wide = weights.astype(np.result_type(dtype, np.float64)) if dtype.kind in "fc" else weights
-        counts = _sums_between(at, wide[order])
+        counts = _joined_between(at, wide[order])
         counts = counts.astype(dtype) if dtype.kind in "fc" else counts
     if density:
         widths = (edges[1:] - edges[:-1]).astype(np.float64)
