@@ -173,7 +173,7 @@ def _differ(rows: GPUArray) -> GPUArray:
 def _found(
     first: GPUArray, begins: GPUArray, order: GPUArray, index: bool, inverse: bool, counts: bool
 ) -> Any:
-    """Returns the distinct elements and what is asked for: places, numbers of elements, counts."""
+    """Returns the distinct elements and, if requested, places, numbers of elements, counts."""
     results = [first]
     if index:
         results.append(compress(begins, order))
@@ -277,7 +277,7 @@ def lexsort(keys: Any, axis: int = -1) -> GPUArray:
 # -- counts --------------------------------------------------------------------------------
 
 
-# How the operands of a function that is applied to an element many times are combined first.
+# The functions of `at`, each with the one that combines the operands of one element.
 _JOINS = {name: name for name in ("add", "multiply", "maximum", "minimum", "fmax", "fmin")}
 _JOINS |= {name: name for name in ("bitwise_and", "bitwise_or", "bitwise_xor")}
 _JOINS |= {name: name for name in ("logical_and", "logical_or", "logical_xor")}
