@@ -237,6 +237,8 @@ def arange(*args: Any, **kwargs: Any) -> GPUArray:
 
 
 def _sequence(start: Any, stop: Any, step: Any, dtype: Any) -> GPUArray:
+    start, stop = (0, start) if stop is None else (start, stop)
+    step = 1 if step is None else step
     if dtype is None:
         dtype = np.array([start, stop, step]).dtype
     if step == 0:

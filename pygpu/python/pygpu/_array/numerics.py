@@ -73,10 +73,11 @@ def nan_to_num(
     package = sys.modules[scalar.__module__] if numbers.dtype.kind == "V" else np
     most = package.finfo(scalar).max
     # Found before one is replaced by another.
-    nan, posinf, neginf = (
+    values: list[Any] = [
         on_device(it).astype(numbers.dtype)[..., None] if np.ndim(it) else it
         for it in (nan, posinf, neginf)
-    )
+    ]
+    nan, posinf, neginf = values
     replaced = (
         (_ufuncs["isnan"](numbers), nan),
         (numbers == np.inf, most if posinf is None else posinf),

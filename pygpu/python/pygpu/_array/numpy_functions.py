@@ -35,6 +35,7 @@ _OF_OTHERS = {np.diag_indices_from, np.isneginf, np.isposinf, np.isreal, np.roll
 _OF_OTHERS |= {np.tril_indices_from, np.triu_indices_from}
 # Those that numpy 2 brought.
 _NEW = "cumulative_prod cumulative_sum unique_all unique_counts unique_inverse unique_values"
+_NEW += " unstack"
 _OF_OTHERS |= {getattr(np, name) for name in _NEW.split(" ") if hasattr(np, name)}
 
 # The functions to call where nothing has numpy's name.

@@ -32,8 +32,8 @@ def interp(
         result = _core.full(x.shape, np.complex128, 0)
         parts = result.reshape(-1).view(np.float64)
         for k, part in enumerate(("real", "imag")):
-            ends = (None if end is None else getattr(on_host(end), part) for end in (left, right))
-            parts[k::2] = interp(x, xp, getattr(fp, part), *ends, period).ravel()
+            first, last = (it if it is None else getattr(on_host(it), part) for it in (left, right))
+            parts[k::2] = interp(x, xp, getattr(fp, part), first, last, period).ravel()
         return result
     fp = fp.astype(np.float64)
     if xp.ndim != 1 or xp.shape != fp.shape or not xp.size:
