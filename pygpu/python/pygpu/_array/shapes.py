@@ -260,6 +260,7 @@ def split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[GPUArr
 
 def roll(a: GPUArray, shift: Any, axis: Any = None) -> GPUArray:
     """Returns a copy with the elements moved along axes, as :func:`numpy.roll`."""
+    shift = shift.get() if isinstance(shift, GPUArray) else shift
     if axis is None:
         flat, _ = along_axis(a, None)
         return roll(flat, shift, 0).reshape(a.shape)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import _core
 from ..._core import GPUArray, matmul, stack
 from ..creation import identity
 from ..reductions import stored
@@ -161,7 +162,10 @@ def cross(
         raise ValueError(f"the vectors have extents {a.shape[-1]} and {b.shape[-1]}; 3 is needed")
     (a0, a1, a2), (b0, b1, b2) = ([it[..., k] for k in range(3)] for it in (a, b))
     parts = (a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0)
-    return moveaxis(stack(parts, axis=-1), -1, axisc)
+    result = _core.full((*parts[0].shape, 3), parts[0].dtype, 0)
+    for k, part in enumerate(parts):
+        result[..., k] = part
+    return moveaxis(result, -1, axisc)
 
 
 # -- sums of products by their labels ------------------------------------------------------

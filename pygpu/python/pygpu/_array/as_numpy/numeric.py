@@ -176,7 +176,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> GPUArray:
     if not a.ndim or not v.ndim:
         raise ValueError("an array has no axes; both need one")
     if v.size > a.size:
-        return flip(_slid(v.conj(), flip(a), mode)) if v.size else _slid(a, v, mode)
+        return flip(_slid(v.conj(), flip(a), mode)).copy("C") if v.size else _slid(a, v, mode)
     return _slid(a, flip(v).conj(), mode)
 
 

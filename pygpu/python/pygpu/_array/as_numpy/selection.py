@@ -153,18 +153,23 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> GPUArray
         arr, axis = arr.ravel(), 0
     (axis,) = axes_of(axis, arr.ndim)
     n, values = arr.shape[axis], values.astype(arr.dtype)
-    if not isinstance(obj, slice) and np.size(obj) and np.asarray(obj).dtype.kind not in "iub":
+    obj = np.arange(*obj.indices(n)) if isinstance(obj, slice) else np.asarray(obj)
+    if obj.size and obj.dtype.kind not in "iub":
         raise IndexError(f"obj is {obj}; whole numbers are needed")
-    if not isinstance(obj, slice) and np.size(obj) == 1:
+    if obj.dtype == np.bool_:
+        if obj.ndim != 1:
+            raise ValueError(f"obj has {obj.ndim} axes; a mask has one")
+        obj = np.flatnonzero(obj)
+    if obj.size == 1:
         # At one place there may be as many values as they have extents along the axis.
-        position = int(np.asarray(obj).reshape(()))
+        position = int(obj.reshape(()))
         if not -n <= position <= n:
             raise IndexError(f"obj is {position}; allowed for extent {n} are {-n} to {n}")
         values = values.reshape((*(1,) * (arr.ndim - values.ndim), *values.shape))
-        if np.ndim(obj) == 0:
+        if obj.ndim == 0:
             values = moveaxis(values, 0, axis)
-        obj = [position % n if position < 0 else position] * values.shape[axis]
-    marked = np.insert(np.arange(n), obj, -1 - np.arange(_number(obj, n)))
+        obj = np.full(values.shape[axis], position % n if position < 0 else position)
+    marked = np.insert(np.arange(n), obj, -1 - np.arange(obj.size))
     shape = tuple(len(marked) if k == axis else m for k, m in enumerate(arr.shape))
     result = _core.full(shape, arr.dtype, 0)
     ahead = (slice(None),) * axis
@@ -177,13 +182,6 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> GPUArray
     spread = broadcast_to(values, space)
     result[(*ahead, on_device(new))] = elements_at(spread, on_device(order), axis)
     return result
-
-
-def _number(obj: Any, n: int) -> int:
-    if isinstance(obj, slice):
-        return len(range(*obj.indices(n)))
-    obj = np.asarray(obj)
-    return int(obj.sum()) if obj.dtype == np.bool_ else obj.size
 
 
 def extract(condition: Any, arr: Any) -> GPUArray:

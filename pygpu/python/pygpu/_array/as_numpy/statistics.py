@@ -94,7 +94,7 @@ def cov(
         warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
         fact = 0
     x = x - x.mean(axis=1, keepdims=True)
-    return ((x @ x.T.conj()) * (1 / fact if fact else np.nan)).squeeze()
+    return ((x @ x.T.conj()) * (1 / fact if fact else np.inf)).squeeze()
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> GPUArray:
@@ -177,6 +177,8 @@ def _prepared(a: Any, q: Any, method: str, whole: int) -> tuple[GPUArray, np.nda
         raise TypeError(f"q has dtype {q.dtype}; real numbers are needed")
     if not ((q >= 0) & (q <= whole)).all():
         raise ValueError(f"q is {q}; numbers from 0 to {whole} are needed")
+    if q.ndim > 2:
+        raise ValueError(f"q has {q.ndim} axes; a number or one axis is needed")
     q = q.astype(np.int64) if q.dtype.kind == "b" else q
     q = q if whole == 1 else np.asarray(q / whole)
     dtype = _places(q, 2, method).dtype
@@ -388,7 +390,7 @@ def nanmedian(
     keepdims: bool = False,
 ) -> GPUArray:
     """Returns medians of the elements that are not NaN, as :func:`numpy.nanmedian`."""
-    return _nanquantile(inexact(_real(a)), np.float64(0.5), axis, out, "linear", keepdims)
+    return _nanquantile(inexact(on_device(a)), np.float64(0.5), axis, out, "linear", keepdims)
 
 
 def _nanquantile(a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims: bool) -> GPUArray:
