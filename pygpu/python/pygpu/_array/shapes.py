@@ -266,7 +266,10 @@ def roll(a: GPUArray, shift: Any, axis: Any = None) -> GPUArray:
         return roll(flat, shift, 0).reshape(a.shape)
     axes = normalize_axis_tuple(axis, gpu_array("a", a).ndim, allow_duplicate=True)
     moves: dict[int, int] = dict.fromkeys(axes, 0)
-    for one, place in np.broadcast(shift, axes):
+    pairs = np.broadcast(shift, axes)
+    if pairs.ndim > 1:
+        raise ValueError(f"shift has {np.ndim(shift)} axes; a number or one axis is needed")
+    for one, place in pairs:
         moves[place] += whole("shift", one)
     result = _core.new_like(a)
     parts: list[tuple[Any, Any]] = [((), ())]

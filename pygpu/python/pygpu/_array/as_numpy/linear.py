@@ -35,7 +35,8 @@ def dot(a: Any, b: Any, out: GPUArray | None = None) -> GPUArray:
     """
     a, b = on_device(a), on_device(b)
     if not a.ndim or not b.ndim:
-        return stored(_multiply(a, b), out)
+        result = _multiply(a, b)
+        return (stored if result.dtype.kind in "biu" else _stored_exactly)(result, out)
     return _stored_exactly(tensordot(a, b, (-1, -2 if b.ndim > 1 else -1)), out)
 
 
