@@ -268,7 +268,7 @@ def roll(a: GPUArray, shift: Any, axis: Any = None) -> GPUArray:
     moves: dict[int, int] = dict.fromkeys(axes, 0)
     pairs = np.broadcast(shift, axes)
     if pairs.ndim > 1:
-        raise ValueError(f"shift has {np.ndim(shift)} axes; a number or one axis is needed")
+        raise ValueError(f"shift.ndim is {np.ndim(shift)}; a number or one axis is needed")
     for one, place in pairs:
         moves[place] += whole("shift", one)
     result = _core.new_like(a)

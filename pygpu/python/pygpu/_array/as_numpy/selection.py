@@ -158,7 +158,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> GPUArray
         raise IndexError(f"obj is {obj}; whole numbers are needed")
     if obj.dtype == np.bool_:
         if obj.ndim != 1:
-            raise ValueError(f"obj has {obj.ndim} axes; a mask has one")
+            raise ValueError(f"obj.ndim is {obj.ndim}; a mask needs one axis")
         obj = np.flatnonzero(obj)
     if obj.size == 1:
         # At one place there may be as many values as they have extents along the axis.

@@ -178,7 +178,7 @@ def _prepared(a: Any, q: Any, method: str, whole: int) -> tuple[GPUArray, np.nda
     if not ((q >= 0) & (q <= whole)).all():
         raise ValueError(f"q is {q}; numbers from 0 to {whole} are needed")
     if q.ndim > 2:
-        raise ValueError(f"q has {q.ndim} axes; a number or one axis is needed")
+        raise ValueError(f"q.ndim is {q.ndim}; a number or one axis is needed")
     q = q.astype(np.int64) if q.dtype.kind == "b" else q
     q = q if whole == 1 else np.asarray(q / whole)
     dtype = _places(q, 2, method).dtype
