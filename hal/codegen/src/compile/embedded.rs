@@ -5,6 +5,7 @@
 //! compiled.
 
 use crate::compile::ptx::PtxUnit;
+use crate::compile::ptx::relative::{absolute, relative};
 use crate::compile::target::Target;
 use crate::source::KernelSpec;
 use hal::poison::Unpoisoned as _;
@@ -71,7 +72,8 @@ impl PackedObject {
         let unit = PtxUnit::parse(std::str::from_utf8(text).ok()?)?;
         let mut object = PackedObject::default();
         for spec in specs {
-            object.add(slice::from_ref(spec), unit.module(&spec.kernel_names())?);
+            let text = unit.module(&spec.kernel_names())?;
+            object.add(slice::from_ref(spec), relative(&text));
         }
         Some(object)
     }
@@ -247,7 +249,7 @@ fn dictionary(archive: &[u8]) -> Vec<u8> {
 fn module(archive: &[u8], [block, start, length]: Place, dictionary: &[u8]) -> Option<Vec<u8>> {
     let mut code = unpack(archive, block, Some(start.checked_add(length)?), dictionary)?;
     code.drain(..start);
-    Some(code)
+    absolute(code)
 }
 
 /// Code for one target.

@@ -1,6 +1,8 @@
 //! PTX of many kernels, taken apart: a driver compiles all of a module before the first of its
 //! kernels runs, so each specification has a module of its own.
 
+pub(super) mod relative;
+
 /// The oldest version of PTX that NVRTC's output for builtin kernels is valid in (CUDA 11.0): a
 /// driver refuses text of a version later than its own, whatever the text has in it.
 const VERSION: (u32, u32) = (7, 0);
