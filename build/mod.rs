@@ -36,9 +36,9 @@ pub(crate) fn run(environment: &Environment) -> Result<Vec<String>, String> {
     let out = Path::new(&out);
     let built = targets.build(environment, out)?;
     let text = format!(
-        "static TARGETS: &[EmbeddedTarget] = &[\n{}];\n\npub(crate) const PREFERRED: Choice = \
+        "{}static TARGETS: &[EmbeddedTarget] = &[\n{}];\n\npub(crate) const PREFERRED: Choice = \
          Choice::{preferred};\n",
-        built.rows
+        built.code, built.rows
     );
     let path = out.join("embedded.rs");
     fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -66,5 +66,7 @@ pub(crate) fn preferred(
 pub(crate) struct Built {
     /// The rows of the facade's table of embedded targets, in Rust.
     pub(crate) rows: String,
+    /// The definitions of the code that the rows name, in Rust.
+    pub(crate) code: String,
     pub(crate) warnings: Vec<String>,
 }

@@ -59,21 +59,35 @@ impl Targets {
     /// `code0.bin` and so on in `out`.
     pub(crate) fn build(&self, environment: &Environment, out: &Path) -> Result<Built, String> {
         let mut built = Built::default();
+        // Archives without a base, which later ones may have as theirs.
+        let mut bases: Vec<(usize, &Target, Vec<u8>)> = Vec::new();
         for (number, target) in self.0.iter().enumerate() {
             let embedded = compile(target, environment, out)?;
             built.warnings.extend(embedded.warning());
+            let base = bases.iter().find(|(_, it, _)| it.resembles(target));
+            let archive = pack(&embedded.objects, base.map(|(.., archive)| &archive[..]));
             let path = out.join(format!("code{number}.bin"));
-            fs::write(&path, pack(&embedded.objects))
-                .map_err(|error| format!("{}: {error}", path.display()))?;
+            fs::write(&path, &archive).map_err(|error| format!("{}: {error}", path.display()))?;
+            let base_name = match base {
+                Some((base, ..)) => format!("Some(CODE{base})"),
+                None => "None".into(),
+            };
             // Writing to a String cannot fail.
             let _ = writeln!(
                 built.rows,
-                "    // SAFETY: this script compiled these sources.\n    unsafe {{ \
-                 EmbeddedTarget::new({:?}, {:?}, include_bytes!(concat!(env!(\"OUT_DIR\"), \
-                 \"/code{number}.bin\"))) }},",
+                "    // SAFETY: this script compiled these sources, and packed them over this base.\n    \
+                 unsafe {{ EmbeddedTarget::new({:?}, {:?}, CODE{number}, {base_name}) }},",
                 target.to_string(),
                 embedded.compiler,
             );
+            let _ = writeln!(
+                built.code,
+                "static CODE{number}: &[u8] = include_bytes!(concat!(env!(\"OUT_DIR\"), \
+                 \"/code{number}.bin\"));"
+            );
+            if base.is_none() {
+                bases.push((number, target, archive));
+            }
         }
         Ok(built)
     }

@@ -177,9 +177,9 @@ fn what_did_not_change_is_not_compiled_again() {
         let embedded = units::compile(compiler, groups, &cache, folder.path(), 3).unwrap();
         assert!(embedded.left_out.is_empty());
         assert_eq!(embedded.compiler, "clang version 20");
-        let archive = pack(&embedded.objects).leak();
+        let archive = pack(&embedded.objects, None).leak();
         // SAFETY: the code is never run.
-        let embedded = unsafe { EmbeddedTarget::new("gfx90a", "", archive) };
+        let embedded = unsafe { EmbeddedTarget::new("gfx90a", "", archive, None) };
         // The code of every unit is found by the source of each of its specifications.
         for group in groups {
             for spec in group.specs() {

@@ -9,44 +9,54 @@ use crate::compile::ptx::relative::{absolute, relative};
 use crate::compile::target::Target;
 use crate::source::KernelSpec;
 use hal::poison::Unpoisoned as _;
-use std::sync::{OnceLock, RwLock};
+use std::sync::RwLock;
 use std::{fmt, slice};
-use xxhash_rust::xxh3::xxh3_128;
+use xxhash_rust::xxh3::xxh3_64;
 
-// An archive of code: blocks, and an index of their modules by source. Each block is compressed
-// separately, so that an operation unpacks only its own block. A dictionary holds text that many
-// blocks share; it is compressed also, and unpacked once.
+// An archive of code: blocks of a few objects each, and an index of their modules by source. A block is compressed
+// as a whole, because objects resemble each other; the first use of an operation unpacks the block up to its
+// module. An archive may be packed over another one, its base: then each block holds what differs from the base's
+// block with the same number.
 //
 // All numbers are little-endian:
 // ```text
-// magic; number of blocks, of entries, of kernels           8 bytes, 3 x u32
-// blocks: start of the code, its packed and unpacked size   3 x u32 each; the first: the dictionary
-// entries, sorted: a source's key; its block, the start     16 bytes, 3 x u32 each
-//     of its module in the block, and the module's length
+// magic; checksum of the base's start, or 0                 8 bytes, u64
+// number of blocks, of entries, of kernels                  3 x u32
+// blocks: start of the code, its packed and unpacked size   3 x u32 each
+// entries, sorted: a source's key; its block, the start     8 bytes, 4 x u32 each
+//     of its module in the block, the module's length
+//     and checksum
 // code                                                      raw LZMA each
 // ```
 
 /// The magic number; a new form gets a new one.
-const MAGIC: [u8; 8] = *b"pygpuao3";
-const HEADER: usize = 8 + 3 * 4;
+const MAGIC: [u8; 8] = *b"pygpuao4";
+/// The place of the numbers of blocks, entries and kernels.
+const COUNTS: usize = 8 + 8;
+const HEADER: usize = COUNTS + 3 * 4;
 const BLOCK: usize = 3 * 4;
-const ENTRY: usize = 16 + 3 * 4;
+const KEY: usize = 8;
+const ENTRY: usize = KEY + 4 * 4;
+
+/// The size in bytes from which a block takes no further object: a processor unpacks 200 MB/s or more.
+#[cfg(any(test, feature = "embedded"))]
+const FULL: usize = 768 << 10;
 
 #[cfg(any(test, feature = "embedded"))]
 /// LZMA's `lc`, `lp` and `pb`, chosen for text and for instructions of whole words.
 const MODEL: [u32; 3] = [3, 0, 2];
 
-/// The largest size of a block, and of the dictionary.
+/// The largest size of a block.
 const MOST: usize = 1 << 28;
 
-/// The key of kernels: the hash (XXH3, 128 bits) of their specification's source. Code is used for the
+/// The key of kernels: the hash (XXH3, 64 bits) of their specification's source. Code is used for the
 /// exact text from which it was compiled only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct SourceKey([u8; 16]);
+pub(crate) struct SourceKey([u8; KEY]);
 
 impl SourceKey {
     pub(crate) fn of(source: &str) -> SourceKey {
-        SourceKey(xxh3_128(source.as_bytes()).to_le_bytes())
+        SourceKey(xxh3_64(source.as_bytes()).to_le_bytes())
     }
 }
 
@@ -85,76 +95,91 @@ impl PackedObject {
     }
 
     #[cfg(any(test, feature = "embedded"))]
-    fn code(&self) -> Vec<u8> {
-        self.modules.iter().flat_map(|(_, code)| code).copied().collect()
+    fn bytes(&self) -> usize {
+        self.modules.iter().map(|(_, code)| code.len()).sum()
     }
 }
 
 /// Returns an archive of these objects, for [`EmbeddedTarget::new`].
+///
+/// A base, which is an archive of objects of the same units, makes the archive small if its code is similar. It must
+/// not have a base itself.
 #[cfg(any(test, feature = "embedded"))]
-pub fn pack(objects: &[PackedObject]) -> Vec<u8> {
-    /// The size of the dictionary in bytes. It is filled with whole objects from all over the catalogue.
-    const DICTIONARY: usize = 64 << 10;
-    let mut dictionary = Vec::new();
-    for object in objects.iter().step_by(objects.len().div_ceil(48).max(5)) {
-        let code = object.code();
-        if dictionary.len() + code.len() <= DICTIONARY {
-            dictionary.extend(code);
-        }
-    }
+pub fn pack(objects: &[PackedObject], base: Option<&[u8]>) -> Vec<u8> {
     let kernels = objects.iter().map(|it| it.kernels).sum::<usize>();
-    let mut entries: Vec<(SourceKey, [usize; 3])> = Vec::new();
-    let mut blocks = vec![(compress(&dictionary, &[]), dictionary.len())];
-    let codes: Vec<Vec<u8>> = objects.iter().map(PackedObject::code).collect();
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let dictionary = &dictionary;
-    let compressed: Vec<Vec<u8>> = std::thread::scope(|scope| {
-        let parts = codes.chunks(codes.len().div_ceil(threads).max(1));
-        let all = |part: &[Vec<u8>]| part.iter().map(|it| compress(it, dictionary)).collect();
-        let running: Vec<_> = parts.map(|part| scope.spawn(move || all(part))).collect();
-        let done = running.into_iter().map(|it| it.join().expect("compressing does not panic"));
-        done.collect::<Vec<Vec<_>>>().concat()
-    });
-    for ((object, code), block) in objects.iter().zip(compressed).zip(1..) {
-        let mut start = 0;
+    let mut entries: Vec<(SourceKey, [usize; 4])> = Vec::new();
+    let mut codes: Vec<Vec<u8>> = Vec::new();
+    for object in objects {
+        // The same units as in the base's block.
+        let of_base = |key| base.and_then(|it| find(it, key)).map(|it| it.block);
+        let block = object.modules.iter().find_map(|(keys, _)| of_base(*keys.first()?));
+        let is_full =
+            codes.last().is_none_or(|it| it.len() + object.bytes() > FULL && !it.is_empty());
+        let block = block.unwrap_or(codes.len() - usize::from(!is_full));
+        codes.resize(codes.len().max(block + 1), Vec::new());
         for (keys, code) in &object.modules {
-            entries.extend(keys.iter().map(|key| (*key, [block, start, code.len()])));
-            start += code.len();
+            let place = [block, codes[block].len(), code.len(), checksum(code) as usize];
+            entries.extend(keys.iter().map(|key| (*key, place)));
+            codes[block].extend(code);
         }
-        blocks.push((code, start));
     }
+    let known = |block| base.and_then(|it| unpack(it, block, None, &[])).unwrap_or_default();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let part = &|first: usize| -> Vec<Vec<u8>> {
+        let blocks = (first..codes.len()).step_by(threads);
+        blocks.map(|block| compress(&codes[block], &known(block))).collect()
+    };
+    let parts: Vec<Vec<Vec<u8>>> = std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|first| scope.spawn(move || part(first))).collect();
+        running.into_iter().map(|it| it.join().expect("compressing does not panic")).collect()
+    });
+    let compressed: Vec<&Vec<u8>> =
+        (0..codes.len()).map(|block| &parts[block % threads][block / threads]).collect();
     entries.sort();
     let mut archive = MAGIC.to_vec();
+    archive.extend(base.map_or(0, identity).to_le_bytes());
     let number = |archive: &mut Vec<u8>, value: usize| {
         archive.extend((value as u32).to_le_bytes());
     };
-    for value in [blocks.len(), entries.len(), kernels] {
+    for value in [codes.len(), entries.len(), kernels] {
         number(&mut archive, value);
     }
-    let mut start = HEADER + BLOCK * blocks.len() + ENTRY * entries.len();
-    for (code, size) in &blocks {
-        for value in [start, code.len(), *size] {
+    let mut start = HEADER + BLOCK * codes.len() + ENTRY * entries.len();
+    for (code, packed) in codes.iter().zip(&compressed) {
+        for value in [start, packed.len(), code.len()] {
             number(&mut archive, value);
         }
-        start += code.len();
+        start += packed.len();
     }
     for (key, place) in entries {
         archive.extend(key.0);
         place.iter().for_each(|value| number(&mut archive, *value));
     }
-    blocks.iter().for_each(|(code, _)| archive.extend(code));
+    compressed.iter().for_each(|code| archive.extend(code.iter()));
     archive
 }
 
+/// Returns the checksum of a module.
+fn checksum(code: &[u8]) -> u32 {
+    xxh3_64(code) as u32
+}
+
+/// Returns a checksum of an archive's header and index, which tells it from others. It is not 0.
+fn identity(archive: &[u8]) -> u64 {
+    let [blocks, entries, _] = counts(archive);
+    let index = archive.get(..HEADER + BLOCK * blocks + ENTRY * entries);
+    xxh3_64(index.unwrap_or_default()).max(1)
+}
+
 #[cfg(any(test, feature = "embedded"))]
-fn compress(code: &[u8], dictionary: &[u8]) -> Vec<u8> {
+fn compress(code: &[u8], known: &[u8]) -> Vec<u8> {
     use std::io::Write as _;
     let mut options = lzma_rust2::LzmaOptions::with_preset(6);
     [options.lc, options.lp, options.pb] = MODEL;
     options.nice_len = 128;
-    options.dict_size = window(code.len(), dictionary);
-    if !dictionary.is_empty() {
-        options.preset_dict = Some(dictionary.to_vec());
+    options.dict_size = window(code.len(), known);
+    if !known.is_empty() {
+        options.preset_dict = Some(known.to_vec());
     }
     let mut writer = lzma_rust2::LzmaWriter::new_no_header(Vec::new(), &options, false)
         .expect("the options are valid");
@@ -163,8 +188,8 @@ fn compress(code: &[u8], dictionary: &[u8]) -> Vec<u8> {
 
 #[cfg(any(test, feature = "embedded"))]
 /// Returns the distance that matches may reach back.
-fn window(size: usize, dictionary: &[u8]) -> u32 {
-    ((size + dictionary.len()) as u32).max(4096)
+fn window(size: usize, known: &[u8]) -> u32 {
+    ((size + known.len()) as u32).max(4096)
 }
 
 /// Returns the numbers of objects, entries and kernels; zeros if the bytes are not an archive.
@@ -179,7 +204,7 @@ const fn counts(archive: &[u8]) -> [usize; 3] {
         }
         i += 1;
     }
-    [number(archive, 8), number(archive, 12), number(archive, 16)]
+    [number(archive, COUNTS), number(archive, COUNTS + 4), number(archive, COUNTS + 8)]
 }
 
 const fn number(bytes: &[u8], at: usize) -> usize {
@@ -191,8 +216,15 @@ const fn kernels(archive: &[u8]) -> usize {
     counts(archive)[2]
 }
 
-/// The place of a module: the number of its block, its first byte there, and its length.
-type Place = [usize; 3];
+/// The place of a module in an archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Place {
+    block: usize,
+    /// The first byte in the block.
+    start: usize,
+    length: usize,
+    checksum: u32,
+}
 
 /// Returns the place of the module with a source's kernels.
 fn find(archive: &[u8], key: SourceKey) -> Option<Place> {
@@ -200,17 +232,13 @@ fn find(archive: &[u8], key: SourceKey) -> Option<Place> {
     let start = HEADER + BLOCK * blocks;
     let entries = archive.get(start..start.checked_add(ENTRY.checked_mul(entries)?)?)?;
     let (entries, _) = entries.as_chunks::<ENTRY>();
-    let place = entries.binary_search_by(|entry| entry[..16].cmp(&key.0)).ok()?;
-    Some([16, 20, 24].map(|at| number(&entries[place], at))).filter(|[block, ..]| *block < blocks)
+    let entry = &entries[entries.binary_search_by(|entry| entry[..KEY].cmp(&key.0)).ok()?];
+    let [block, start, length, checksum] = [0, 4, 8, 12].map(|at| number(entry, KEY + at));
+    (block < blocks).then_some(Place { block, start, length, checksum: checksum as u32 })
 }
 
 /// The first `length` bytes of a block; `None` if it is damaged.
-fn unpack(
-    archive: &[u8],
-    block: usize,
-    length: Option<usize>,
-    dictionary: &[u8],
-) -> Option<Vec<u8>> {
+fn unpack(archive: &[u8], block: usize, length: Option<usize>, known: &[u8]) -> Option<Vec<u8>> {
     let record = archive.get(HEADER + BLOCK * block..)?.get(..BLOCK)?;
     let [start, packed, size] = [0, 4, 8].map(|at| number(record, at));
     let code = archive.get(start..start.checked_add(packed)?)?;
@@ -218,18 +246,18 @@ fn unpack(
     if size > MOST || unpacked.len() > size {
         return None;
     }
-    decompress(code, size, dictionary, &mut unpacked)?;
+    decompress(code, size, known, &mut unpacked)?;
     Some(unpacked)
 }
 
 /// Decompresses the start of a block.
 #[cfg(any(test, feature = "embedded"))]
-fn decompress(code: &[u8], size: usize, dictionary: &[u8], unpacked: &mut [u8]) -> Option<()> {
+fn decompress(code: &[u8], size: usize, known: &[u8], unpacked: &mut [u8]) -> Option<()> {
     use std::io::Read as _;
     let [lc, lp, pb] = MODEL;
-    let known = Some(dictionary).filter(|it| !it.is_empty());
+    let preset = Some(known).filter(|it| !it.is_empty());
     let mut reader =
-        lzma_rust2::LzmaReader::new(code, size as u64, lc, lp, pb, window(size, dictionary), known)
+        lzma_rust2::LzmaReader::new(code, size as u64, lc, lp, pb, window(size, known), preset)
             .ok()?;
     reader.read_exact(unpacked).ok()
 }
@@ -240,15 +268,22 @@ fn decompress(_: &[u8], _: usize, _: &[u8], _: &mut [u8]) -> Option<()> {
     None
 }
 
-/// Returns the dictionary of an archive; empty if it is damaged, so that its blocks are damaged also.
-fn dictionary(archive: &[u8]) -> Vec<u8> {
-    unpack(archive, 0, None, &[]).unwrap_or_default()
-}
-
-/// A module; `None` if it is damaged.
-fn module(archive: &[u8], [block, start, length]: Place, dictionary: &[u8]) -> Option<Vec<u8>> {
-    let mut code = unpack(archive, block, Some(start.checked_add(length)?), dictionary)?;
+/// A module; `None` if the archive or its base is damaged.
+fn module(archive: &[u8], base: Option<&[u8]>, place: Place) -> Option<Vec<u8>> {
+    let wanted = u64::from_le_bytes(*archive.get(MAGIC.len()..)?.first_chunk()?);
+    if base.map_or(0, identity) != wanted {
+        return None;
+    }
+    let Place { block, start, length, checksum: expected } = place;
+    let known = match base {
+        Some(base) if block < counts(base)[0] => unpack(base, block, None, &[])?,
+        _ => Vec::new(),
+    };
+    let mut code = unpack(archive, block, Some(start.checked_add(length)?), &known)?;
     code.drain(..start);
+    if checksum(&code) != expected {
+        return None;
+    }
     absolute(code)
 }
 
@@ -258,6 +293,7 @@ pub struct EmbeddedTarget {
     name: &'static str,
     compiler: &'static str,
     archive: &'static [u8],
+    base: Option<&'static [u8]>,
 }
 
 impl fmt::Debug for EmbeddedTarget {
@@ -268,7 +304,7 @@ impl fmt::Debug for EmbeddedTarget {
 }
 
 impl EmbeddedTarget {
-    /// Code for the target of this name (see [`Target`]) by a compiler, as [`pack`] returned it.
+    /// Code for the target of this name (see [`Target`]) by a compiler, as [`pack`] returned it for this base.
     ///
     /// # Safety
     /// The compiler made each object of the archive from the source under which it is stored: devices run the
@@ -277,8 +313,9 @@ impl EmbeddedTarget {
         name: &'static str,
         compiler: &'static str,
         archive: &'static [u8],
+        base: Option<&'static [u8]>,
     ) -> EmbeddedTarget {
-        EmbeddedTarget { name, compiler, archive }
+        EmbeddedTarget { name, compiler, archive, base }
     }
 
     /// Returns the name of the target: `gfx90a:xnack-`.
@@ -303,28 +340,20 @@ impl EmbeddedTarget {
 
     /// The code with the kernels of a specification's source, unpacked, if there is any.
     pub fn code(&self, source: &str) -> Option<Vec<u8>> {
-        module(self.archive, find(self.archive, SourceKey::of(source))?, &dictionary(self.archive))
+        module(self.archive, self.base, find(self.archive, SourceKey::of(source))?)
     }
 }
 
-/// Registered code, with the dictionary of its archive after its first use.
-struct Registered {
-    target: EmbeddedTarget,
-    dictionary: OnceLock<Vec<u8>>,
-}
-
 /// All registered code.
-static REGISTERED: RwLock<Vec<&'static Registered>> = RwLock::new(Vec::new());
+static REGISTERED: RwLock<Vec<EmbeddedTarget>> = RwLock::new(Vec::new());
 
 /// Registers code for every device of the process, for operations that the device has not run yet.
 /// Registering the same code again has no effect.
 pub fn register(targets: &[EmbeddedTarget]) {
     let mut registered = REGISTERED.write().unpoisoned();
     for target in targets {
-        let known = |it: &&Registered| std::ptr::eq(it.target.archive, target.archive);
-        if !registered.iter().any(known) {
-            let new = Registered { target: *target, dictionary: OnceLock::new() };
-            registered.push(Box::leak(Box::new(new)));
+        if !registered.iter().any(|it| std::ptr::eq(it.archive, target.archive)) {
+            registered.push(*target);
         }
     }
 }
@@ -332,7 +361,7 @@ pub fn register(targets: &[EmbeddedTarget]) {
 /// The names of the targets that code was registered for.
 pub(super) fn registered() -> Vec<&'static str> {
     let registered = REGISTERED.read().unpoisoned();
-    registered.iter().map(|it| it.target.name).collect()
+    registered.iter().map(|it| it.name).collect()
 }
 
 /// The identity of a registered module: the address of its archive, and its place there.
@@ -343,7 +372,7 @@ pub struct ModuleId(usize, Place);
 pub struct EmbeddedModule {
     /// The identity of the module.
     pub id: ModuleId,
-    found: &'static Registered,
+    target: EmbeddedTarget,
 }
 
 impl EmbeddedModule {
@@ -356,12 +385,11 @@ impl EmbeddedModule {
         }
         let Ok(device) = device.parse::<Target>() else { return Vec::new() };
         let key = SourceKey::of(source);
-        let fitting = registered.iter().filter_map(|found| {
-            let code: Target = found.target.name.parse().ok()?;
+        let fitting = registered.iter().filter_map(|&target| {
+            let code: Target = target.name.parse().ok()?;
             let fit = code.fit(&device)?;
-            let archive = found.target.archive;
-            let id = ModuleId(archive.as_ptr() as usize, find(archive, key)?);
-            Some((fit, EmbeddedModule { id, found }))
+            let id = ModuleId(target.archive.as_ptr() as usize, find(target.archive, key)?);
+            Some((fit, EmbeddedModule { id, target }))
         });
         let mut fitting: Vec<_> = fitting.collect();
         fitting.sort_by_key(|(fit, _)| std::cmp::Reverse(*fit));
@@ -370,20 +398,18 @@ impl EmbeddedModule {
 
     /// Returns the target of the code.
     pub fn target(&self) -> &EmbeddedTarget {
-        &self.found.target
+        &self.target
     }
 
     /// Its code; `None` if it is damaged.
     pub fn code(&self) -> Option<Vec<u8>> {
-        let archive = self.found.target.archive;
-        let dictionary = self.found.dictionary.get_or_init(|| dictionary(archive));
-        module(archive, self.id.1, dictionary)
+        module(self.target.archive, self.target.base, self.id.1)
     }
 }
 
 impl fmt::Debug for EmbeddedModule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "EmbeddedModule({:?} of {:?})", self.id.1, self.found.target)
+        write!(f, "EmbeddedModule({:?} of {:?})", self.id.1, self.target)
     }
 }
 
@@ -406,7 +432,7 @@ mod tests {
         archive: &'static [u8],
     ) -> EmbeddedTarget {
         // SAFETY: the code is looked up, and never run.
-        unsafe { EmbeddedTarget::new(name, compiler, archive) }
+        unsafe { EmbeddedTarget::new(name, compiler, archive, None) }
     }
 
     fn packed() -> (&'static [u8], [KernelSpec; 3], Vec<u8>) {
@@ -416,7 +442,7 @@ mod tests {
             PackedObject::new(slice::from_ref(&other), b"small"),
             PackedObject::new(&[a.clone(), b.clone()], &code),
         ];
-        (pack(&objects).leak(), [a, b, other], code)
+        (pack(&objects, None).leak(), [a, b, other], code)
     }
 
     #[test]
@@ -436,31 +462,89 @@ mod tests {
 
     #[test]
     fn what_is_damaged_is_no_code() {
-        let (whole, [a, ..], _) = packed();
+        let (whole, [a, ..], code) = packed();
         let key = SourceKey::of(&a.source());
         let place = find(whole, key).expect("it is there");
-        let known = dictionary(whole);
         for length in (0..whole.len()).step_by(7) {
             let cut = &whole[..length];
-            assert_eq!(module(cut, place, &known), None);
+            assert_eq!(module(cut, None, place), None);
             find(cut, key);
         }
-        for at in 0..400.min(whole.len()) {
+        // Of any changed byte, the module is whole or refused.
+        let mut refused = 0;
+        for at in 0..whole.len() {
             let mut damaged = whole.to_vec();
             damaged[at] ^= 0xff;
-            if let Some(place) = find(&damaged, key) {
-                module(&damaged, place, &dictionary(&damaged));
+            let found = find(&damaged, key).map(|place| module(&damaged, None, place));
+            match found.flatten() {
+                Some(found) => assert_eq!(found, code, "{at}"),
+                None => refused += 1,
             }
         }
+        assert!(refused > whole.len() / 2, "{refused} of {}", whole.len());
         assert_eq!(target("sm_90", "", b"nothing of the kind").kernels(), 0);
         assert_eq!(target("sm_90", "", b"").kernels(), 0);
+    }
+
+    #[test]
+    fn code_over_a_base_is_small_and_needs_that_base() {
+        let [a, b, other] = specs();
+        let mut state = 1_u32;
+        let mut random = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        };
+        // The second object does not fit into the first one's block.
+        let codes =
+            [3 * FULL / 4, FULL / 2].map(|size| (0..size).map(|_| random()).collect::<Vec<u8>>());
+        let objects = |change: u8| {
+            let mut codes = codes.clone();
+            codes.iter_mut().for_each(|code| code[1000] ^= change);
+            let objects = [
+                PackedObject::new(&[a.clone(), b.clone()], &codes[0]),
+                PackedObject::new(slice::from_ref(&other), &codes[1]),
+            ];
+            (objects, codes)
+        };
+        let base: &[u8] = pack(&objects(0).0, None).leak();
+        assert_eq!(counts(base), [2, 3, 3]);
+        let (similar, codes) = objects(1);
+        let another = pack(&objects(2).0, None);
+        let archive: &[u8] = pack(&similar, Some(base)).leak();
+        assert!(archive.len() < base.len() / 50, "{} and {}", archive.len(), base.len());
+        for (spec, code) in [(&a, &codes[0]), (&b, &codes[0]), (&other, &codes[1])] {
+            let place = find(archive, SourceKey::of(&spec.source())).expect("it is there");
+            assert_eq!(module(archive, Some(base), place).as_ref(), Some(code));
+            assert_eq!(module(archive, None, place), None);
+            assert_eq!(module(archive, Some(&another), place), None);
+            assert_eq!(module(base, Some(&another), place), None);
+        }
+        // A base without some of the units.
+        let part = pack(&similar[..1], None);
+        let archive = pack(&similar, Some(&part));
+        let place = find(&archive, SourceKey::of(&other.source())).expect("it is there");
+        assert_eq!(module(&archive, Some(&part), place).as_ref(), Some(&codes[1]));
+    }
+
+    #[test]
+    fn ptx_comes_back_with_other_numbers_of_registers() {
+        let [a, ..] = specs();
+        let [name] = &a.kernel_names()[..] else { panic!("one kernel") };
+        let text = format!(
+            ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry {name}(\n)\n{{\n\
+             .reg .b32 %r<9>;\nmov.u32 %r7, %tid.x;\nret;\n}}\n\0"
+        );
+        let object = PackedObject::of_ptx(slice::from_ref(&a), text.as_bytes()).expect("PTX");
+        let archive = pack(&[object], None).leak();
+        let code = target("compute_75", "", archive).code(&a.source()).expect("it is there");
+        assert_eq!(String::from_utf8(code).unwrap(), text.replace("%r7", "%r1"));
     }
 
     #[test]
     fn devices_get_the_code_that_suits_them_best() {
         let [a, _, other] = specs();
         let object = |code: &'static [u8]| {
-            pack(&[PackedObject::new(slice::from_ref(&a), code)]).leak() as &[u8]
+            pack(&[PackedObject::new(slice::from_ref(&a), code)], None).leak() as &[u8]
         };
         let (plain, exact, newer) = (object(b"plain"), object(b"exact"), object(b"newer"));
         let targets = [

@@ -180,6 +180,24 @@ impl Target {
         }
     }
 
+    /// Returns true if code for both targets has mostly the same bytes: code for two features of an AMD processor,
+    /// for processors of a generic target and that target, and for processors of one generation since RDNA.
+    pub fn resembles(&self, other: &Target) -> bool {
+        let (Target::Hip { processor: a, .. }, Target::Hip { processor: b, .. }) = (self, other)
+        else {
+            return false;
+        };
+        let includes = |name: &str, processor: &str| {
+            GENERIC.iter().any(|(it, all)| *it == name && all.contains(&processor))
+        };
+        let generation =
+            |it: &str| ["gfx10", "gfx11", "gfx12"].into_iter().find(|name| it.starts_with(name));
+        a == b
+            || includes(a, b)
+            || includes(b, a)
+            || (generation(a).is_some() && generation(a) == generation(b))
+    }
+
     /// Parses a list of targets separated by commas, semicolons or white space, and removes duplicates.
     /// `release` stands for a set of targets.
     ///
@@ -378,6 +396,28 @@ mod tests {
             ("compute_75", "gfx1100"),
         ] {
             assert_eq!(fit(code, device), None, "{code} on {device}");
+        }
+    }
+
+    #[test]
+    fn targets_of_a_generation_resemble_each_other() {
+        for (a, b) in [
+            ("gfx90a", "gfx90a:xnack-"),
+            ("gfx942", "gfx9-4-generic"),
+            ("gfx1030", "gfx10-1-generic"),
+            ("gfx11-generic", "gfx1151"),
+            ("gfx1201", "gfx12-generic"),
+        ] {
+            assert!(target(a).resembles(&target(b)) && target(b).resembles(&target(a)), "{a} {b}");
+        }
+        for (a, b) in [
+            ("gfx90a", "gfx942"),
+            ("gfx9-generic", "gfx9-4-generic"),
+            ("gfx1030", "gfx1100"),
+            ("sm_80", "sm_86"),
+            ("compute_75", "compute_75"),
+        ] {
+            assert!(!target(a).resembles(&target(b)), "{a} {b}");
         }
     }
 
