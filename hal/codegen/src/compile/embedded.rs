@@ -38,9 +38,10 @@ const BLOCK: usize = 3 * 4;
 const KEY: usize = 8;
 const ENTRY: usize = KEY + 4 * 4;
 
-/// The size in bytes from which a block takes no further object: a processor unpacks 200 MB/s or more.
+/// The size in bytes from which a block takes no further object, if each object were compressed by itself. Unpacking
+/// a block takes a time that depends on its packed size, which is about half of this: 5 ms for 50 kB.
 #[cfg(any(test, feature = "embedded"))]
-const FULL: usize = 768 << 10;
+const FULL: usize = 96 << 10;
 
 #[cfg(any(test, feature = "embedded"))]
 /// LZMA's `lc`, `lp` and `pb`, chosen for text and for instructions of whole words.
@@ -95,8 +96,8 @@ impl PackedObject {
     }
 
     #[cfg(any(test, feature = "embedded"))]
-    fn bytes(&self) -> usize {
-        self.modules.iter().map(|(_, code)| code.len()).sum()
+    fn code(&self) -> Vec<u8> {
+        self.modules.iter().flat_map(|(_, code)| code).copied().collect()
     }
 }
 
@@ -109,12 +110,20 @@ pub fn pack(objects: &[PackedObject], base: Option<&[u8]>) -> Vec<u8> {
     let kernels = objects.iter().map(|it| it.kernels).sum::<usize>();
     let mut entries: Vec<(SourceKey, [usize; 4])> = Vec::new();
     let mut codes: Vec<Vec<u8>> = Vec::new();
-    for object in objects {
+    let alone = in_threads(objects.len(), |object| match base {
+        Some(_) => 0,
+        None => compress(&objects[object].code(), &[]).len(),
+    });
+    let mut size = 0;
+    for (object, alone) in objects.iter().zip(alone) {
         // The same units as in the base's block.
         let of_base = |key| base.and_then(|it| find(it, key)).map(|it| it.block);
         let block = object.modules.iter().find_map(|(keys, _)| of_base(*keys.first()?));
-        let is_full =
-            codes.last().is_none_or(|it| it.len() + object.bytes() > FULL && !it.is_empty());
+        size += alone;
+        let is_full = codes.is_empty() || size > FULL;
+        if is_full {
+            size = alone;
+        }
         let block = block.unwrap_or(codes.len() - usize::from(!is_full));
         codes.resize(codes.len().max(block + 1), Vec::new());
         for (keys, code) in &object.modules {
@@ -123,18 +132,10 @@ pub fn pack(objects: &[PackedObject], base: Option<&[u8]>) -> Vec<u8> {
             codes[block].extend(code);
         }
     }
-    let known = |block| base.and_then(|it| unpack(it, block, None, &[])).unwrap_or_default();
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let part = &|first: usize| -> Vec<Vec<u8>> {
-        let blocks = (first..codes.len()).step_by(threads);
-        blocks.map(|block| compress(&codes[block], &known(block))).collect()
-    };
-    let parts: Vec<Vec<Vec<u8>>> = std::thread::scope(|scope| {
-        let running: Vec<_> = (0..threads).map(|first| scope.spawn(move || part(first))).collect();
-        running.into_iter().map(|it| it.join().expect("compressing does not panic")).collect()
+    let compressed = in_threads(codes.len(), |block| {
+        let known = base.and_then(|it| unpack(it, block, None, &[])).unwrap_or_default();
+        compress(&codes[block], &known)
     });
-    let compressed: Vec<&Vec<u8>> =
-        (0..codes.len()).map(|block| &parts[block % threads][block / threads]).collect();
     entries.sort();
     let mut archive = MAGIC.to_vec();
     archive.extend(base.map_or(0, identity).to_le_bytes());
@@ -157,6 +158,24 @@ pub fn pack(objects: &[PackedObject], base: Option<&[u8]>) -> Vec<u8> {
     }
     compressed.iter().for_each(|code| archive.extend(code.iter()));
     archive
+}
+
+/// Returns the results for the numbers below `count`, which all processors compute.
+#[cfg(any(test, feature = "embedded"))]
+fn in_threads<T: Send>(count: usize, compute: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let compute = &compute;
+    let part =
+        |first: usize| move || (first..count).step_by(threads).map(compute).collect::<Vec<T>>();
+    let parts = std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|first| scope.spawn(part(first))).collect();
+        running
+            .into_iter()
+            .map(|it| it.join().expect("compressing does not panic"))
+            .collect::<Vec<_>>()
+    });
+    let mut parts: Vec<_> = parts.into_iter().map(Vec::into_iter).collect();
+    (0..count).filter_map(|number| parts[number % threads].next()).collect()
 }
 
 /// Returns the checksum of a module.
@@ -437,7 +456,7 @@ mod tests {
 
     fn packed() -> (&'static [u8], [KernelSpec; 3], Vec<u8>) {
         let [a, b, other] = specs();
-        let code: Vec<u8> = (0..100_000_u32).flat_map(|i| (i / 7).to_le_bytes()).collect();
+        let code: Vec<u8> = (0..10_000_u32).flat_map(|i| (i / 7).to_le_bytes()).collect();
         let objects = [
             PackedObject::new(slice::from_ref(&other), b"small"),
             PackedObject::new(&[a.clone(), b.clone()], &code),
