@@ -228,3 +228,21 @@ fn units_that_need_a_missing_device_library_are_left_out() {
     assert!(text.contains("Choice::Hip"), "{text}");
     assert!(fs::metadata(folder.path().join("code0.bin")).unwrap().len() > 10_000);
 }
+
+#[test]
+fn code_of_a_similar_target_is_packed_over_the_first_ones() {
+    let folder = Folder::new();
+    folder.program("path/clang", &working(&folder, "clang version 20"));
+    let path = folder.path().join("path");
+    let out = folder.path().to_str().unwrap();
+    let variables = [
+        ("PATH", path.to_str().unwrap()),
+        ("OUT_DIR", out),
+        ("PYBIND_GPU_TARGET", "gfx1030 gfx90a gfx10-3-generic"),
+    ];
+    embed::run(&environment(&folder, &variables)).unwrap();
+    let text = fs::read_to_string(folder.path().join("embedded.rs")).unwrap();
+    for row in ["CODE0, None)", "CODE1, None)", "CODE2, Some(CODE0))", "static CODE2: &[u8]"] {
+        assert!(text.contains(row), "{row}: {text}");
+    }
+}
