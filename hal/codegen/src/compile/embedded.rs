@@ -38,10 +38,10 @@ const BLOCK: usize = 3 * 4;
 const KEY: usize = 8;
 const ENTRY: usize = KEY + 4 * 4;
 
-/// The size in bytes from which a block takes no further object, if each object were compressed by itself. Unpacking
-/// a block takes a time that depends on its packed size, which is about half of this: 5 ms for 50 kB.
+/// The size in bytes from which a block does not take another object, if each object were compressed by itself. Unpacking
+/// a block takes a time that depends on its packed size, which is about half of this: a few milliseconds.
 #[cfg(any(test, feature = "embedded"))]
-const FULL: usize = 96 << 10;
+const FULL: usize = 128 << 10;
 
 #[cfg(any(test, feature = "embedded"))]
 /// LZMA's `lc`, `lp` and `pb`, chosen for text and for instructions of whole words.
