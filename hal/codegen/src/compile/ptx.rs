@@ -61,16 +61,17 @@ impl<'a> PtxUnit<'a> {
         if self.items.iter().filter(|it| wanted(it)).count() != kernels.len() {
             return None;
         }
-        // An item is declared before its use, so the last item comes first.
-        let mut chosen: Vec<&Item> = Vec::new();
-        for item in self.items.iter().rev() {
-            let is_used = || chosen.iter().any(|it| it.text.contains(item.name));
-            if wanted(item) || (!item.is_kernel && is_used()) {
-                chosen.push(item);
-            }
+        let mut chosen: Vec<bool> = self.items.iter().map(wanted).collect();
+        // A function may be declared before its use and defined after it.
+        while let Some(used) = (0..self.items.len()).find(|&at| {
+            let item = &self.items[at];
+            let mut users = self.items.iter().zip(&chosen).filter(|(_, chosen)| **chosen);
+            !chosen[at] && !item.is_kernel && users.any(|(user, _)| user.text.contains(item.name))
+        }) {
+            chosen[used] = true;
         }
         let mut module = self.head.clone();
-        for item in chosen.iter().rev() {
+        for (item, _) in self.items.iter().zip(&chosen).filter(|(_, chosen)| **chosen) {
             let lines = item.text.lines().map(str::trim);
             for line in lines.filter(|it| !it.is_empty() && !it.starts_with("//")) {
                 module.push_str(line);
@@ -135,10 +136,11 @@ mod tests {
     const TEXT: &str = "//\n// Generated\n//\n\n.version 8.8\n.target sm_75\n.address_size 64\n\n\
         \t// .globl\tfirst\n.global .align 4 .u32 unused;\n\
         .const .align 4 .b8 table[4] = {1, 2, 3, 4};\n\
-        .func (.param .b32 result) helper(\n\t.param .b32 x\n)\n{\n\tld.const.u32 %r1, [table];\n\tret;\n}\n\
+        .func (.param .b32 result) helper(\n\t.param .b32 x\n)\n;\n\
         .visible .entry first(\n\t.param .u32 first_param_0\n)\n.maxntid 256, 1, 1\n{\n\
         \t{ // } inline\n\tcall helper;\n\t}\n\tret;\n}\n\
-        .visible .entry second()\n{\n\t// nothing\n\tret;\n\n}\n\0";
+        .visible .entry second()\n{\n\t// nothing\n\tret;\n\n}\n\
+        .func (.param .b32 result) helper(\n\t.param .b32 x\n)\n{\n\tld.const.u32 %r1, [table];\n\tret;\n}\n\0";
 
     #[test]
     fn each_kernel_has_a_module_of_what_it_uses() {
@@ -151,7 +153,12 @@ mod tests {
             Some(format!("{head}.visible .entry second()\n{{\nret;\n}}\n\0"))
         );
         let first = module(&["first"]).expect("it is there");
-        for part in [".const .align 4 .b8 table[4]", "helper(", "call helper;", "first_param_0"] {
+        for part in [
+            ".const .align 4 .b8 table[4]",
+            "ld.const.u32 %r1, [table]",
+            "call helper;",
+            "first_param_0",
+        ] {
             assert!(first.contains(part), "{part}: {first}");
         }
         assert!(!first.contains("unused") && !first.contains("second"), "{first}");
