@@ -188,7 +188,7 @@ mod tests {
     fn code_is_the_same_but_for_the_numbers_of_registers_and_labels() {
         let packed = relative(TEXT.as_bytes());
         assert_eq!(packed[0], MARK);
-        let text = String::from_utf8(absolute(packed).unwrap()).unwrap();
+        let text = absolute(packed).and_then(|it| String::from_utf8(it).ok()).expect("text");
         for line in [
             ".reg .pred %p<3>;",
             "ld.param.u64 %rd1, [first_param_0];",
