@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import _core
-from ..._core import GPUArray, matmul, stack
+from ..._core import GPUArray, matmul
 from ..creation import identity
 from ..reductions import stored
 from ..shapes import broadcast_to, moveaxis, strided_view, swapaxes
