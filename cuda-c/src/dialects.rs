@@ -13,7 +13,7 @@
 
 mod amd;
 mod attributes;
-mod code;
+pub(crate) mod code;
 mod host_functions;
 mod insertion;
 mod macros;

@@ -40,7 +40,7 @@ mod classes;
 mod expressions;
 mod facts;
 mod layout;
-mod lexemes;
+pub(crate) mod lexemes;
 mod locals;
 mod meetings;
 mod plain;
@@ -239,7 +239,7 @@ pub(crate) fn in_step<'a>(
 }
 
 /// Applies edits to a text. Edits at the same place keep their order.
-fn edited(text: &str, mut edits: Vec<lexemes::Edit>) -> String {
+pub(crate) fn edited(text: &str, mut edits: Vec<lexemes::Edit>) -> String {
     edits.sort_by_key(|it| (it.0, it.1));
     let (mut made, mut done) = (String::with_capacity(text.len() + 4096), 0);
     for (start, end, new) in edits {

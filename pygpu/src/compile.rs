@@ -112,6 +112,23 @@ pub(crate) fn code_of(text: &str, keep_literals: bool) -> String {
     cuda_c::dialects::code_of(text, keep_literals)
 }
 
+/// Returns true if each use of an array's name in a text reads an element of it, or a member of one.
+#[pyfunction]
+pub(crate) fn is_only_read(text: &str, name: &str) -> bool {
+    cuda_c::is_only_read(text, name)
+}
+
+/// Returns [`cuda_c::element_uses`].
+#[pyfunction]
+pub(crate) fn element_uses(
+    arrays: Entries<(String, bool)>,
+    operation: &str,
+    preamble: &str,
+    others: Entries<String>,
+) -> (bool, bool, Vec<cuda_c::ArrayUses>, String) {
+    cuda_c::element_uses(&arrays.0, operation, preamble, &others.0)
+}
+
 /// Returns true if a text may declare texture or surface references.
 #[pyfunction]
 pub(crate) fn declares_references(text: &str) -> bool {

@@ -165,6 +165,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         compile::compile_program,
         compile::compiler,
         compile::declares_references,
+        compile::element_uses,
+        compile::is_only_read,
         compile::kernel_names,
         module::module_from_buffer,
         module::module_from_file,

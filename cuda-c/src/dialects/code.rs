@@ -124,17 +124,17 @@ pub(super) fn closing(code: &str, open: usize) -> usize {
 }
 
 /// A line that begins with `#`, with the lines that continue it.
-pub(super) struct Directive<'a> {
+pub(crate) struct Directive<'a> {
     /// From the beginning of the line to its end, without the line feed.
-    pub(super) range: Range<usize>,
+    pub(crate) range: Range<usize>,
     /// The word after `#`.
-    pub(super) name: &'a str,
+    pub(crate) name: &'a str,
     /// Everything after the word.
-    pub(super) rest: &'a str,
+    pub(crate) rest: &'a str,
 }
 
 /// Returns the directives of a text.
-pub(super) fn directives(text: &str) -> impl Iterator<Item = Directive<'_>> {
+pub(crate) fn directives(text: &str) -> impl Iterator<Item = Directive<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {
         while at < text.len() {

@@ -27,17 +27,24 @@ pub(super) const NONE: usize = usize::MAX;
 
 /// The lexemes of a range of tokens.
 #[derive(Debug)]
-pub(super) struct Lexemes<'t, 'a> {
-    pub(super) tokens: &'t Tokens<'a>,
+pub(crate) struct Lexemes<'t, 'a> {
+    pub(crate) tokens: &'t Tokens<'a>,
     all: Vec<Lexeme>,
+    /// False if brackets do not match: some have no partner.
+    is_matched: bool,
 }
 
 impl<'t, 'a> Lexemes<'t, 'a> {
     /// Reads the lexemes of a range of tokens. Returns `None` if its brackets do not match.
     pub(super) fn of(tokens: &'t Tokens<'a>, range: Range<usize>) -> Option<Lexemes<'t, 'a>> {
+        Some(Lexemes::of_any(tokens, range)).filter(|it| it.is_matched)
+    }
+
+    /// Reads the lexemes of a range of tokens whose brackets may not match.
+    pub(crate) fn of_any(tokens: &'t Tokens<'a>, range: Range<usize>) -> Lexemes<'t, 'a> {
         let mut all: Vec<Lexeme> = Vec::new();
         let mut open: Vec<usize> = Vec::new();
-        let mut first = range.start;
+        let (mut first, mut is_matched) = (range.start, true);
         while first < range.end {
             let last = (first + operator_tokens(tokens, first)).min(range.end) - 1;
             let opener = open.last().copied().unwrap_or(NONE);
@@ -45,51 +52,52 @@ impl<'t, 'a> Lexemes<'t, 'a> {
             match tokens.at(first) {
                 "(" | "[" | "{" if tokens.all[first].kind == Kind::Mark => open.push(all.len()),
                 ")" | "]" | "}" if tokens.all[first].kind == Kind::Mark => {
-                    let start = open.pop()?;
-                    if tokens.partner(all[start].first) != Some(first) {
-                        return None;
+                    let is_partner = |it: &usize| tokens.partner(all[*it].first) == Some(first);
+                    if let Some(start) = open.pop_if(|it| is_partner(it)) {
+                        lexeme.partner = start;
+                        lexeme.opener = all[start].opener;
+                        all[start].partner = all.len();
+                    } else {
+                        is_matched = false;
                     }
-                    lexeme.partner = start;
-                    lexeme.opener = all[start].opener;
-                    all[start].partner = all.len();
                 }
                 _ => {}
             }
             all.push(lexeme);
             first = last + 1;
         }
-        open.is_empty().then_some(Lexemes { tokens, all })
+        Lexemes { tokens, all, is_matched: is_matched && open.is_empty() }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.all.len()
     }
 
     /// Returns the text of a lexeme, or an empty string past the end.
-    pub(super) fn at(&self, index: usize) -> &'a str {
+    pub(crate) fn at(&self, index: usize) -> &'a str {
         let Some(lexeme) = self.all.get(index) else { return "" };
         &self.tokens.text[self.tokens.all[lexeme.first].start..self.tokens.all[lexeme.last].end]
     }
 
-    pub(super) fn before(&self, index: usize) -> &'a str {
+    pub(crate) fn before(&self, index: usize) -> &'a str {
         index.checked_sub(1).map_or("", |index| self.at(index))
     }
 
-    pub(super) fn is_word(&self, index: usize) -> bool {
+    pub(crate) fn is_word(&self, index: usize) -> bool {
         self.all.get(index).is_some_and(|it| self.tokens.is_word(it.first))
     }
 
-    pub(super) fn is_literal(&self, index: usize) -> bool {
+    pub(crate) fn is_literal(&self, index: usize) -> bool {
         self.all.get(index).is_some_and(|it| self.tokens.all[it.first].kind == Kind::Literal)
     }
 
     /// Returns the matching parenthesis, bracket or brace.
-    pub(super) fn partner(&self, index: usize) -> Option<usize> {
+    pub(crate) fn partner(&self, index: usize) -> Option<usize> {
         self.all.get(index).map(|it| it.partner).filter(|&it| it != NONE)
     }
 
     /// Returns the lexeme that opens the innermost group around this one.
-    pub(super) fn opener(&self, index: usize) -> Option<usize> {
+    pub(crate) fn opener(&self, index: usize) -> Option<usize> {
         self.all.get(index).map(|it| it.opener).filter(|&it| it != NONE)
     }
 
@@ -99,7 +107,7 @@ impl<'t, 'a> Lexemes<'t, 'a> {
     }
 
     /// Returns the first lexeme in `from..end` whose text is one of `texts`, ignoring nested groups.
-    pub(super) fn find(&self, from: usize, end: usize, texts: &[&str]) -> Option<usize> {
+    pub(crate) fn find(&self, from: usize, end: usize, texts: &[&str]) -> Option<usize> {
         let mut at = from;
         while at < end {
             if texts.contains(&self.at(at)) && !self.is_literal(at) {
@@ -136,7 +144,7 @@ impl<'t, 'a> Lexemes<'t, 'a> {
     }
 
     /// Returns an edit that replaces a range by a text. The number of lines stays the same.
-    pub(super) fn replacement(&self, range: Range<usize>, text: &str) -> Edit {
+    pub(crate) fn replacement(&self, range: Range<usize>, text: &str) -> Edit {
         let (start, end) = (self.bytes(range.start).start, self.bytes(range.end - 1).end);
         let lines = self.tokens.text[start..end].matches('\n').count();
         (start, end, format!("{text}{}", "\n".repeat(lines)))
@@ -177,7 +185,7 @@ impl<'t, 'a> Lexemes<'t, 'a> {
 }
 
 /// Returns true for an operator that assigns to its left operand.
-pub(super) fn is_assignment(operator: &str) -> bool {
+pub(crate) fn is_assignment(operator: &str) -> bool {
     operator == "="
         || (operator.len() > 1
             && operator.ends_with('=')

@@ -37,14 +37,15 @@ def source_of(
     ranged: bool = False,
     strides: Strides = Strides(),  # noqa: B008
     packs: Mapping[str, tuple[bool, bool]] | None = None,
+    packed: str = "",
     pack: int = 1,
 ) -> str:
     """Returns the source of a kernel; a thread loads or stores ``pack`` neighbours of the arrays in
-    ``packs``, as that says, in one access."""
+    ``packs``, as that says, in one access, and runs the statements ``packed`` for each."""
     where = f"operation of {name}"
     loop, head = "", "PYGPU_EACH_OF_RANGE" if ranged else "PYGPU_EACH"
     if packs:
-        loop = _packed_loop(declared, where, operation, packs, pack)
+        loop = _packed_loop(declared, snippets.part(where, packed), packs, pack)
         head = f"PYGPU_EACH_AFTER_PACKS({pack})"
     return f"""{snippets.headers(strides)}{snippets.part(f"preamble of {name}", preamble)}
 {_core.header_text("pygpu-elements.hpp")}
@@ -66,14 +67,11 @@ extern "C" __global__ void {name}({snippets.parameters(declared, added, strides)
 
 def _packed_loop(
     declared: Sequence[Declared],
-    where: str,
     operation: str,
     packs: Mapping[str, tuple[bool, bool]],
     pack: int,
 ) -> str:
     loads, stores = "", ""
-    items = {name: f"pygpu_{name}[pygpu_item]" for name in packs}
-    operation = snippets.part(where, snippets.with_elements(operation, items))
     for it in declared:
         if it.name not in packs:
             continue
@@ -295,8 +293,8 @@ class _Generator:
             )
         self._arguments = declared
         preamble, *beside = texts.values()
-        self._usage = snippets.Usage(declared, operation, preamble, beside, given["options"])
-        self._packs = self._usage.in_packs()
+        usage = snippets.usage(declared, operation, preamble, beside, given["options"])
+        launched, order_free, sequential, self._packs, self._packed = usage
         sizes = [it.argument.dtype.itemsize for it in declared if it.name in self._packs]
         fit = bool(sizes) and all(size in (1, 2, 4, 8) for size in sizes)
         self._pack = 16 // max(sizes) if fit else 1
@@ -304,12 +302,7 @@ class _Generator:
         self._keep, self._options = given["keep"], given["options"]
         self._modules = modules
         self._has_references = _core.declares_references(preamble)
-
-    def definition(self) -> tuple[_Generator, str, list[Any], bool, int, bool]:
-        """Returns the definition for the launcher."""
-        declaration = snippets.declaration(self._arguments, self._usage)
-        sequential = self._usage.is_sequence(self._packs)
-        return self, self._name, declaration, self._usage.order_free, self._pack, sequential
+        self.definition = self, name, launched, order_free, self._pack, sequential
 
     def _build(
         self, ranged: bool, packed: bool, wide: bool, ranks: tuple[int, ...]
@@ -323,6 +316,7 @@ class _Generator:
                 ranged=ranged,
                 strides=strides,
                 packs=packs,
+                packed=self._packed,
                 pack=self._pack,
             )
             module = snippets.module_of(source, self._options, self._keep).module
@@ -409,7 +403,7 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
         if not hasattr(self, "gen_kwargs"):
             raise RuntimeError("ElementwiseKernel.__init__ has not been called")
         modules = self.__dict__.setdefault("_modules", {})
-        return _Generator(modules, self.gen_kwargs).definition()
+        return _Generator(modules, self.gen_kwargs).definition
 
     def generate_stride_kernel_and_types(
         self, use_range: bool

@@ -242,9 +242,8 @@ class ReductionKernel(_core.ReductionLauncher):
         dtype_out = np.dtype(dtype_out)
         out_type = dtype_to_ctype(dtype_out)
         beside = [reduce_expr, str(neutral)]
-        usage = snippets.Usage(declared, map_expr, preamble, beside, options)
-        declaration = snippets.declaration(declared, usage)
-        self._declare(name, declaration, usage.order_free, dtype_out)
+        launched, order_free, *_ = snippets.usage(declared, map_expr, preamble, beside, options)
+        self._declare(name, launched, order_free, dtype_out)
         self.dtype_out = dtype_out
         self.block_size = THREADS
         self.stage1_arg_types = [it.argument.struct_char for it in declared]

@@ -1,12 +1,11 @@
-"""Kernels from a program's expressions: analysis of the expressions, and the source.
+"""Kernels from a program's expressions: their arguments, and the source.
 
 The arguments of every generated kernel are those that the program declares, then the ones of its
 kind (the number of elements), then the geometry of each array that is not one run of elements."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _core
@@ -19,31 +18,6 @@ if TYPE_CHECKING:
 
 THREADS = 256
 """The threads of each block of a generated kernel, as in the launchers of the core."""
-
-# Not parsed here: raw strings, continued lines, other spellings of marks.
-_UNREAD = re.compile(r'R"|\\\n|\\\r|%:|<:|\?\?[=(/]')
-# Macros may hide the index and arrays, and change the arguments passed to them.
-_MACROS = re.compile(r"#(?!\s*(?:include\s*<|pragma|if|el|endif|line|error))|%:")
-# An element that is reached otherwise than by its name: through its address, or a reference to it.
-_ELEMENT = "\0"
-_ADDRESS = re.compile(rf"(?<!&)&[\s(]*{_ELEMENT}")
-_OPERAND_BEFORE = re.compile(rf"[\w\]{_ELEMENT}]\s*$")
-_REFERENCE = re.compile(r"&\s*\)|\bconst_cast\b")
-# Functions that depend on which thread calls them.
-_COOPERATION = re.compile(
-    r"\b(?:threadIdx|blockIdx|blockDim|gridDim|asm|__shared__|__(?:sync|shfl|ballot|match|reduce)\w*"
-    r"|__activemask|__all\w*|__any\w*)\b"
-)
-_ASSIGNED = re.compile(r"\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)|\s*(?:\+\+|--)|\s*[.\[]|\s*->")
-_CHANGED = re.compile(r"\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)|\s*(?:\+\+|--)|\s*\(")
-# In front of an element whose address is taken, or that a reference is bound to.
-_ADDRESSED = re.compile(r"(?<!&)&(?:\s*\w+\s*=)?$")
-_ACCESS = re.compile(r"\s*(?:(?:\.|->)\s*\w+|\[)")
-_PLAIN_ASSIGNMENT = re.compile(r"\s*=(?!=)")
-_WHOLE_GRID = re.compile(
-    r"\b(?:tid|total_threads|cta_start|threadIdx|blockIdx|blockDim|gridDim|break|return|goto|asm"
-    r"|atomic\w*|__\w+)\b|#"
-)
 
 
 class Declared(NamedTuple):
@@ -99,38 +73,10 @@ def parse(arguments: str | Iterable[Any], *texts: str) -> list[Declared]:
     names = [it.name for it in declared]
     if len(set(names)) < len(names):
         raise ValueError(f"arguments declares a name twice: {', '.join(names)}")
-    code = "\n".join(map(_core.code_of, texts))
-    return [it._replace(constant=it.constant and _is_read(it.name, code)) for it in declared]
-
-
-def _is_read(name: str, code: str) -> bool:
-    """Returns True if each use of an array's name reads an element of it, or a member of one."""
-    for found in re.finditer(rf"(?<![\w$]){name}\b", code):
-        before, end = code[: found.start()].rstrip(), _access_end(code, found.end())
-        if before.endswith((".", "->", "::")):
-            continue
-        addressed = _ADDRESSED.search(before)
-        changed = before.endswith(("++", "--")) or _CHANGED.match(code, end)
-        if end == found.end() or addressed or changed:
-            return False
-    return True
-
-
-def _access_end(code: str, place: int) -> int:
-    """Returns the end of the brackets and members that follow a name."""
-    while access := _ACCESS.match(code, place):
-        place = _closing(code, access.end()) if access[0].endswith("[") else access.end()
-    return place
-
-
-def _closing(code: str, start: int) -> int:
-    """Returns the end of the bracket that was opened before ``start``."""
-    depth = 1
-    for place in range(start, len(code)):
-        depth += (code[place] in "[(") - (code[place] in "])")
-        if depth == 0:
-            return place + 1
-    return len(code)
+    text = "\n".join(texts)
+    return [
+        it._replace(constant=it.constant and _core.is_only_read(text, it.name)) for it in declared
+    ]
 
 
 def check_text(**texts: Any) -> None:
@@ -141,110 +87,6 @@ def check_text(**texts: Any) -> None:
             raise wrong_type(what, text, "a text is needed")
         if what.startswith("name") and not (text.isidentifier() and text.isascii()):
             raise ValueError(f"{what} is {text!r}, which is not a name in C")
-
-
-def elements(name: str, code: str) -> list[re.Match[str]]:
-    """Returns the accesses of an array's element ``i`` in a text from `_core.code_of`, without
-    members of structures of the array's name."""
-    found = re.finditer(rf"(?<![\w$]){name}\s*\[\s*i\s*\]", code)
-    return [it for it in found if not code[: it.start()].rstrip().endswith((".", "->", "::"))]
-
-
-def with_elements(text: str, replacements: Mapping[str, str]) -> str:
-    """Returns a text with replacements for arrays' elements at the running index."""
-    code = _core.code_of(text)
-    places = [(it, new) for name, new in replacements.items() for it in elements(name, code)]
-    for found, new in sorted(places, key=lambda place: place[0].start(), reverse=True):
-        text = text[: found.start()] + new + text[found.end() :]
-    return text
-
-
-class Usage:
-    """The uses of the running index ``i`` and the arrays in expressions.
-
-    ``indexed`` has the arrays that are accessed as ``name[i]``. If ``order_free``, they and ``i``
-    are not used otherwise, so that elements may be visited in any order.
-    """
-
-    def __init__(
-        self,
-        declared: Sequence[Declared],
-        operation: str,
-        preamble: str,
-        beside: Iterable[str] = (),
-        options: Iterable[str] | None = None,
-    ) -> None:
-        self.operation = _core.code_of(operation)
-        self._vectors = [it for it in declared if it.is_vector]
-        self.accesses = {it.name: elements(it.name, self.operation) for it in self._vectors}
-        self.indexed = {name for name, places in self.accesses.items() if places}
-        marks = dict.fromkeys(self.indexed, f" {_ELEMENT} ")
-        self._rest = with_elements(self.operation, marks)
-        self._preamble = _core.code_of(preamble)
-        elsewhere = re.compile(rf"\b(?:{'|'.join([*self.indexed, 'i'])})\b|#")
-        hidden = _UNREAD.search(operation) or _MACROS.search(self._preamble)
-        texts = (self._rest, *beside, *map(str, options or ()))
-        self.order_free = not hidden and not any(map(elsewhere.search, texts))
-
-    def elsewhere(self, name: str) -> bool:
-        """Returns True if an array is accessed at another index than the running one."""
-        return re.search(rf"(?<![\w$]){name}\b", self._rest) is not None
-
-    def in_packs(self) -> dict[str, tuple[bool, bool]]:
-        """Returns True or False for loading and for storing each array in packs, by a thread that
-        serves several neighbours; empty if the expressions do not allow it."""
-        whole_grid = _WHOLE_GRID.search(self.operation) or _COOPERATION.search(self._preamble)
-        if not self.order_free or whole_grid or self._escapes() or len(self.operation) > 400:
-            return {}
-        return {it.name: self._transfers(it) for it in self._vectors if it.name in self.indexed}
-
-    def _escapes(self) -> bool:
-        """Returns True if an element is accessed through its address, which leads to neighbours, or
-        through a reference to another type, which could write it."""
-        addresses = _ADDRESS.finditer(self._rest)
-        before = (self._rest[: it.start()] for it in addresses)
-        taken = any(not _OPERAND_BEFORE.search(text) for text in before)
-        return taken or _REFERENCE.search(self._rest) is not None
-
-    def is_sequence(self, packs: Mapping[str, tuple[bool, bool]]) -> bool:
-        """Returns True if a store may come before another access, so that shared memory of arrays
-        matters: a single assignment reads everything before it stores."""
-        body = self.operation.strip().rstrip(";").rstrip()
-        stores = sum(store for _, store in packs.values())
-        return stores > 1 or ";" in body or "{" in body
-
-    def _transfers(self, declared: Declared) -> tuple[bool, bool]:
-        places = self.accesses[declared.name]
-        if declared.constant:
-            return (True, False)
-        before = [self.operation[: it.start()].rstrip() for it in places]
-        changed = any(
-            _ASSIGNED.match(self.operation, it.end()) or ahead.endswith(("++", "--"))
-            for it, ahead in zip(places, before, strict=True)
-        )
-        if not changed:
-            return (True, False)
-        return (not self._assigned_first(declared.name), True)
-
-    def _assigned_first(self, name: str) -> bool:
-        """Returns True if the first statement with an element always assigns it."""
-        for statement in statements(self.operation):
-            if places := elements(name, statement):
-                first = places[0]
-                only = len(places) == 1 and not statement[: first.start()].strip()
-                return only and _PLAIN_ASSIGNMENT.match(statement, first.end()) is not None
-        return False
-
-
-def statements(text: str) -> list[str]:
-    """Returns the pieces of a text between semicolons outside of all brackets."""
-    pieces, depth, start = [], 0, 0
-    for place, character in enumerate(text):
-        depth += (character in "([{") - (character in ")]}")
-        if character == ";" and depth == 0:
-            pieces.append(text[start:place])
-            start = place + 1
-    return [*pieces, text[start:]]
 
 
 class Strides(NamedTuple):
@@ -300,17 +142,31 @@ def headers(strides: Strides) -> str:
     return lines + ("#include <pygpu-strided.hpp>\n" if strides.ranks else "")
 
 
-def declaration(
-    declared: Sequence[Declared], usage: Usage
-) -> list[tuple[str, Any, bool, bool, bool]]:
-    """Returns the arguments as the launchers of the core take them."""
-    indexed, elsewhere = usage.indexed, usage.elsewhere
-    return [
-        (it.name, it.argument.dtype, it.name in indexed, elsewhere(it.name), it.constant)
+def usage(
+    declared: Sequence[Declared],
+    operation: str,
+    preamble: str,
+    beside: Iterable[str] = (),
+    options: Iterable[str] | None = None,
+) -> tuple[list[Any], bool, bool, dict[str, tuple[bool, bool]], str]:
+    """Returns the arguments as the launchers of the core take them, and how statements use arrays.
+
+    The front end for CUDA C says whether elements may be visited in any order, and whether a store
+    may come before another access; then follow True or False for loading and for storing each array
+    in packs, by a thread that serves several neighbours, and the statements for that.
+    """
+    arrays = {it.name: it.constant for it in declared if it.is_vector}
+    pieces = operation, preamble, [*beside, *map(str, options or ())]
+    order_free, sequential, uses, packed = _core.element_uses(list(arrays.items()), *pieces)
+    of = dict(zip(arrays, uses, strict=True))
+    launched = [
+        (it.name, it.argument.dtype, *of[it.name][:2], it.constant)
         if it.is_vector
         else (it.name, it.argument.struct_char, False, False, False)
         for it in declared
     ]
+    packs = {name: pack for name, (_, _, pack) in of.items() if pack}
+    return launched, order_free, sequential, packs, packed
 
 
 def module_of(
