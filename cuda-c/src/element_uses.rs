@@ -139,8 +139,10 @@ fn transfers(code: &Lexemes<'_, '_>, accesses: &[usize], is_constant: bool) -> (
     }
     // An array is not loaded if its first statement always assigns it.
     let first = accesses[0];
-    let begins = code.opener(first).is_none() && matches!(code.before(first), "" | ";");
+    let is_skipped = (0..first).any(|at| code.at(at) == "continue");
+    let is_statement = code.opener(first).is_none() && matches!(code.before(first), "" | ";");
     let end = code.find(first, code.len(), &[";"]).unwrap_or(code.len());
     let is_alone = accesses.get(1).is_none_or(|&next| next > end);
-    (!(begins && is_alone && code.at(first + 4) == "="), true)
+    let is_assigned = is_statement && is_alone && code.at(first + 4) == "=";
+    (is_skipped || !is_assigned, true)
 }

@@ -44,6 +44,7 @@ FILL = "Sixteen s; for (int k = 0; k < 16; ++k) s.x[k] = 100 + k; "
         (f"{FILL} z[i] = s.x[i] - s . x[i] + x[i]", lambda x: x, {"preamble": MEMBER}),
         ("z[i] = x[i] && x[i]", lambda x: (x != 0).astype(np.float32), {}),
         ("int m = x[i]; z[i] = m & (int)x[i]", np.trunc, {}),
+        ("if (x[i] < 5) continue; z[i] = x[i]", lambda x: np.where(x < 5, 0, x), {}),
     ],
 )
 def test_how_an_element_is_spelled(statements, expected, more):
