@@ -301,11 +301,7 @@ pub(crate) fn mem_alloc(bytes: &Bound<'_, PyAny>) -> PyResult<DeviceAllocation> 
 }
 
 /// Allocates `bytes` bytes for work on the default stream from now on.
-#[pyfunction]
-pub(crate) fn mem_alloc_ordered(
-    py: Python<'_>,
-    #[pyo3(from_py_with = argument::bytes)] bytes: usize,
-) -> PyResult<DeviceAllocation> {
+pub(crate) fn mem_alloc_ordered(py: Python<'_>, bytes: usize) -> PyResult<DeviceAllocation> {
     let _line = at_line(py);
     let current = current_device()?;
     let memory = DeviceMemory::for_stream(&current.device, &current.stream, bytes).or_raise()?;

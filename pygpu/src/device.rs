@@ -256,9 +256,3 @@ pub(crate) fn mem_get_info() -> PyResult<(usize, usize)> {
     let info = current_device()?.device.memory_info().or_raise()?;
     Ok((info.free, info.total))
 }
-
-/// Returns the status code of the last free that failed.
-#[pyfunction]
-pub(crate) fn last_failed_free() -> i32 {
-    gpuarray::memory::last_failed_free().code
-}

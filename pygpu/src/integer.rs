@@ -76,7 +76,6 @@ pub(crate) mod argument {
         attribute,
         axis,
         bin_nr,
-        bytes,
         channels,
         config,
         decimals,

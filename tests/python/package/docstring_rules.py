@@ -87,15 +87,14 @@ def _stub():
                 returned = node.returns
                 is_none = isinstance(returned, ast.Constant) and returned.value is None
                 found[prefix + node.name] = is_none
-            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name | ast.Attribute):
                 # Functions that are declared as aliases of another one.
-                same = found.get(prefix + node.value.id, False)
+                same = found.get(prefix + ast.unparse(node.value), False)
                 found.update((prefix + it.id, same) for it in node.targets)
-            elif isinstance(node, ast.AnnAssign) and isinstance(node.annotation, ast.Name):
-                # A function that is declared as an instance of a callable class.
-                call = f"{node.annotation.id}.__call__"
-                if call in found:
-                    found[prefix + node.target.id] = found[call]
+            elif isinstance(node, ast.AnnAssign):
+                # An attribute, or a function that is declared as an instance of a callable class.
+                call = f"{ast.unparse(node.annotation)}.__call__"
+                found[prefix + node.target.id] = found.get(call, False)
 
     for stub in STUBS:
         visit(ast.parse((Path(pygpu.__file__).parent / stub).read_text()).body, "")
