@@ -156,6 +156,12 @@ pub(crate) fn code_cache() -> PyResult<Option<(PathBuf, u64)>> {
     Ok(cache.folder().map(|folder| (folder.to_owned(), cache.limit())))
 }
 
+/// Returns [`codegen::source::scan_plan`].
+#[pyfunction]
+pub(crate) fn scan_plan(size: u64, length: u64) -> (u64, u64, u32, u64) {
+    codegen::source::scan_plan(size, length)
+}
+
 /// Returns the CUDA C functions that scans are made of, in the namespace `gpuarray`.
 #[pyfunction]
 pub(crate) fn scan_functions() -> String {

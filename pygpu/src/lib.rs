@@ -172,6 +172,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         compile::toolkits,
         current_device::runs_kernels_on_host,
         compile::scan_functions,
+        compile::scan_plan,
         pinned::pagelocked_empty,
         pinned::register_host_memory,
         pool::bitlog2,

@@ -40,7 +40,7 @@ mod sort;
 
 pub use kernel_spec::{KernelSpec, Plan, unit};
 pub use launches::Launch;
-pub use scan::scan_functions;
+pub use scan::{scan_functions, scan_plan};
 
 /// Options that NVRTC needs for this source, in addition to the architecture.
 pub const NVRTC_OPTIONS: &[&str] = &["--std=c++14", "-fmad=false"];

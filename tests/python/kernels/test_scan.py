@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from processes import run_python
 
-from pygpu import checking, driver, gpuarray, tools
+from pygpu import _core, checking, driver, gpuarray, tools
 from pygpu._kernels.scan_kernel import PART
 from pygpu.scan import ExclusiveScanKernel, InclusiveScanKernel
 
@@ -100,8 +100,10 @@ def test_a_block_of_many_tiles_has_no_races(monkeypatch):
     # As on a GPU, lanes exchange values, and a block keeps a tile while it reads the next one.
     scan = InclusiveScanKernel(np.int32, "a + b", options=["-D__GPUARRAY_DOUBLE__"])
     x = np.arange(6 * TILE + 5, dtype=np.int32) % 7
-    for blocks in (1024, 2, 1):
-        monkeypatch.setattr("pygpu._kernels.scan_kernel._TILE_BLOCKS", blocks)
+    plan = _core.scan_plan(4, len(x))
+    monkeypatch.setattr(_core, "runs_kernels_on_host", lambda: False)
+    for blocks in (7, 2, 1):
+        monkeypatch.setattr(_core, "scan_plan", lambda *_, blocks=blocks: (*plan[:3], blocks))
         with checking():
             assert (scan(gpuarray.to_gpu(x), "new").get() == np.cumsum(x)).all()
 

@@ -64,9 +64,19 @@ struct Prepared {
     initial: Scalar,
 }
 
-/// The number of elements per tile: `Tile` in scan_tile.cuh.
-const fn tile(accumulator: DType) -> u64 {
-    let size = accumulator.size() as u64;
+/// Returns the plan for an array of `length` values of `size` bytes: the number of tiles, the number of 64-bit words of
+/// `clear_state`, and the number of blocks of `clear_state` and of `scan_tiles`. `scan_range` scans it if there are no
+/// words.
+pub fn scan_plan(size: u64, length: u64) -> (u64, u64, u32, u64) {
+    // Larger values do not fit shared memory.
+    let size = size.min(64);
+    let tiles = length.div_ceil(tile(size));
+    let words = if tiles > ROW_TILES { state_words(1, tiles, size) } else { 0 };
+    (tiles, words, blocks(words.div_ceil(THREADS.into())), tiles.min(TILE_BLOCKS))
+}
+
+/// The number of elements per tile, for accumulators of `size` bytes: `Tile` in scan_tile.cuh.
+const fn tile(size: u64) -> u64 {
     let bytes = match size {
         4 | 8 => 112,
         0..=8 => 96,
@@ -103,8 +113,12 @@ impl Prepared {
         let count = rows.count();
         let nearest = |list: &Strides| list.iter().map(|stride| stride.unsigned_abs()).min();
         let across = nearest(&rows.strides[0]).is_some_and(|row| row < along[0].unsigned_abs());
-        let (method, chunk) =
-            method(across, count, length, tile(ctype::accumulator(*reduction, *compute)));
+        let (method, chunk) = method(
+            across,
+            count,
+            length,
+            tile(ctype::accumulator(*reduction, *compute).size() as u64),
+        );
         let chunks = length.div_ceil(chunk);
         let reach = |stride: &isize| stride.unsigned_abs() as u128 * u128::from(length);
         let wide = rows.wide()
@@ -145,8 +159,7 @@ impl Prepared {
             Method::Threads => self.values(launches, 0, rows.div_ceil(threads)),
             Method::Blocks => self.values(launches, 0, rows),
             Method::Tiles => {
-                let words =
-                    1 + (rows * self.chunks.div_ceil(TEAM) + parts) * published_words(accumulator);
+                let words = state_words(rows, self.chunks, accumulator.size() as u64);
                 launches.launch(0, blocks(words.div_ceil(threads))).workspace().long(words as i64);
                 self.values(launches, 1, parts.min(TILE_BLOCKS));
                 launches.need_workspace(words as usize * size_of::<u64>());
@@ -184,9 +197,9 @@ impl Prepared {
     }
 }
 
-/// Returns the number of 64-bit words that publish a value: `Published` in scan.cuh.
-const fn published_words(accumulator: DType) -> u64 {
-    (accumulator.size() as u64).div_ceil(4)
+/// Returns the number of 64-bit words of the state: a counter, and for each tile and each team `Published` in scan.cuh.
+const fn state_words(rows: u64, tiles: u64, size: u64) -> u64 {
+    1 + rows * (tiles.div_ceil(TEAM) + tiles) * size.div_ceil(4)
 }
 
 /// Returns the method, and the number of elements per chunk. If `across`, rows are neighbours in

@@ -54,13 +54,6 @@ static __device__ inline {name}_type {name}_apply({name}_type a, {name}_type b)
     return text + str(_core.header_text("pygpu-scan.hpp")).replace("pygpu_scan", name)
 
 
-# Arrays of at most so many tiles are scanned by one block, in one launch.
-_BLOCK_TILES = 4
-# Tiles of a team of blocks, the most blocks that share the tiles, and the most of a launch: as in
-# the core.
-_TEAM = 256
-_TILE_BLOCKS = 1024
-_MOST_BLOCKS = 1 << 20
 # A larger value does not fit shared memory as often as a block needs it.
 _LARGEST_VALUE = 56
 # The kernels and their arguments.
@@ -98,9 +91,6 @@ class _ScanKernel:
             raise Unsupported(
                 f"dtype is {self.dtype} of size {size}; at most {_LARGEST_VALUE} can be scanned"
             )
-        thread_bytes = 64 if size > 8 else 112 if size in (4, 8) else 96
-        self._tile = THREADS * (thread_bytes // max(size, 4))
-        self._words = -(-size // 4)
         self._compiled: dict[tuple[int, int], tuple[_core.Function, ...]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -178,18 +168,15 @@ class _ScanKernel:
 
     def _launch(self, operands: tuple[Any, ...], allocator: Any, stream: Any) -> None:
         by_block, clear, by_tiles = self._functions()
-        length = operands[-1]
         block = (THREADS, 1, 1)
-        if length <= _BLOCK_TILES * self._tile:
+        plan = _core.scan_plan(self.dtype.itemsize, operands[-1])
+        tiles, words, clear_blocks, tile_blocks = plan
+        if words == 0:
             by_block.prepared_async_call((1, 1), block, stream, *operands)
             return
-        tiles = -(-length // self._tile)
-        words = 1 + (-(-tiles // _TEAM) + tiles) * self._words
         state = gpuarray.empty(words, np.uint64, allocator=allocator)
-        grid = (min(-(-words // THREADS), _MOST_BLOCKS), 1)
-        clear.prepared_async_call(grid, block, stream, state, words)
-        grid = (min(tiles, _TILE_BLOCKS), 1)
-        by_tiles.prepared_async_call(grid, block, stream, *operands, tiles, state)
+        clear.prepared_async_call((clear_blocks, 1), block, stream, state, words)
+        by_tiles.prepared_async_call((tile_blocks, 1), block, stream, *operands, tiles, state)
 
     def _launch_on_host(self, operands: tuple[Any, ...], allocator: Any, stream: Any) -> None:
         """Queues a scan by the host's threads, each of which scans neighbours."""
