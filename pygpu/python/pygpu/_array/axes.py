@@ -79,11 +79,9 @@ def _first(
     result = _core.position(reduction, a, axis, keepdims)
     if keepdims and a.ndim != ndim:
         result = result.reshape((1,) * ndim)
-    if out is None:
-        return result
-    if gpu_array("out", out).shape != result.shape:
-        raise ValueError(f"out has shape {out.shape}; the result has shape {result.shape}")
-    return _core.universal_functions["positive"](result, out=out)
+    from .reductions import stored  # which imports this module
+
+    return stored(result, out)
 
 
 def argmin(
