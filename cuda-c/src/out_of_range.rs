@@ -4,9 +4,9 @@
 //! or more shifts out all bits. Programs rely on both: `image[i] = 1.5f * x - y` with bytes, `(1u << n) - 1` with 32.
 //! Names of `include/cuda_c/out_of_range.h` are therefore inserted into
 //!
-//! - casts to unsigned types ([`parenthesis`](Reader::parenthesis));
-//! - assignments, initialisers and `return` of a floating-point value, if the variable or function is declared as an
-//!   unsigned integer;
+//! - casts to unsigned integers of 8 or 16 bits ([`parenthesis`](Reader::parenthesis));
+//! - assignments and initialisers of a floating-point value, if the variable is declared as such an integer, and no
+//!   other one of its name as something else than a number;
 //! - arguments of `make_uchar4` and similar functions;
 //! - shifts of constants, and shifts by a difference, unless they are part of a rotation.
 //!
@@ -59,14 +59,13 @@ fn insertions(tokens: &Tokens<'_>) -> Vec<Insertion> {
             let of_variant = bodies.last().is_some_and(|it| it.is_of_variant);
             bodies.push(Body {
                 close: tokens.partner(at).unwrap_or(tokens.len()),
-                returns_unsigned: reader.names.returns_unsigned(tokens, at),
                 is_of_variant: of_variant
                     || tokens.heading(at).any(|it| it.starts_with(regions::PREFIX)),
             });
         }
         let Some(body) = bodies.last() else { continue };
         if tokens.is_of_program(at) || body.is_of_variant {
-            reader.token(at, body.returns_unsigned);
+            reader.token(at);
         }
     }
     reader.insertions.sort_by_key(|it| it.0);
@@ -76,7 +75,6 @@ fn insertions(tokens: &Tokens<'_>) -> Vec<Insertion> {
 /// The body of a function, up to its closing brace.
 struct Body {
     close: usize,
-    returns_unsigned: bool,
     /// True for the loop variant of a kernel.
     is_of_variant: bool,
 }
@@ -103,12 +101,11 @@ struct Reader<'t, 'a> {
 }
 
 impl Reader<'_, '_> {
-    fn token(&mut self, at: usize, returns_unsigned: bool) {
+    fn token(&mut self, at: usize) {
         match self.tokens.at(at) {
             "(" => self.parenthesis(at),
             "static_cast" => self.static_cast(at),
             "=" => self.assignment(at),
-            "return" if returns_unsigned => self.value(at + 1),
             "<" | ">" => self.shift(at),
             _ => {}
         }
@@ -318,20 +315,23 @@ mod tests {
     #[test]
     fn negative_numbers_become_zero() {
         for (body, expected) in [
-            ("j = (unsigned)x;", "j = value = (unsigned)(Unsigned<unsigned>)x;"),
+            ("j = (ushort)x;", "j = value = (ushort)(Unsigned<ushort>)x;"),
             ("(unsigned char)(x * y)", "(unsigned char)(Unsigned<unsigned char>)(x * y)"),
             ("y = (float)(uchar)-x;", "y = (float)(uchar)(Unsigned<uchar>)-x;"),
-            ("return (uint8_t)x[0];", "return (uint8_t)(Unsigned<uint8_t>)x[0];"),
-            ("y = static_cast<size_t>(x);", "y = static_cast<size_t>((Unsigned<size_t>)(x));"),
-            ("y = uint(x) + unsigned(1);", "y = uint((Unsigned<uint>)(x)) + unsigned(1);"),
-            ("uint k = x * 2, m = 3;", "uint k = value = x * 2, m = 3;"),
-            ("for (uint k = x; k < i; k++) {}", "for (uint k = value = x; k < i; k++) {}"),
+            ("y = (uint8_t)x[0];", "y = (uint8_t)(Unsigned<uint8_t>)x[0];"),
+            (
+                "y = static_cast<uint16_t>(x);",
+                "y = static_cast<uint16_t>((Unsigned<uint16_t>)(x));",
+            ),
+            ("y = uchar(x) + unsigned(1);", "y = uchar((Unsigned<uchar>)(x)) + unsigned(1);"),
+            ("uchar k = x * 2, m = 3;", "uchar k = value = x * 2, m = 3;"),
+            ("for (uchar k = x; k < i; k++) {}", "for (uchar k = value = x; k < i; k++) {}"),
             ("b[i] = 255 * x;", "b[i] = value = 255 * x;"),
-            ("p->r = .5f; c.x = y;", "p->r = value = .5f; c.x = value = y;"),
+            ("q->r = .5f; c.x = y;", "q->r = value = .5f; c.x = value = y;"),
             ("i = j = x ? 1 : 2e3;", "i = j = value = x ? 1 : 2e3;"),
             ("c = make_uchar4(x, 0, 1, y);", "c = make_uchar4(value = x, 0, 1, value = y);"),
         ] {
-            let head = "struct P { unsigned char r; }; void f(int i, float x, double *y, unsigned char *b, P *p) { unsigned j; uchar4 c; ";
+            let head = "struct P { unsigned char r; }; void f(int i, float x, double *y, unsigned char *b) { unsigned short j; uchar4 c; ";
             assert_eq!(written(&format!("{head}{body} }}")), format!("{head}{expected} }}"));
         }
         for (text, expected) in [
@@ -340,20 +340,29 @@ mod tests {
                 "typedef unsigned char T; void f(float x, T *b) { b[0] = value = x; }",
             ),
             (
-                "template <class T> void f(float x, T *b) { b[0] = x; (T)x; }",
-                "template <class T> void f(float x, T *b) { b[0] = x; (T)(Unsigned<T>)x; }",
-            ),
-            (
                 "void f() { Strided<uchar, 2> z(p); Strided<const float, 2> x(q); z[0] = x[0]; }",
                 "void f() { Strided<uchar, 2> z(p); Strided<const float, 2> x(q); z[0] = value = x[0]; }",
-            ),
-            (
-                "unsigned char f(float x) { if (x > 1) { return 1; } return x * 2; }",
-                "unsigned char f(float x) { if (x > 1) { return 1; } return value = x * 2; }",
             ),
         ] {
             assert_eq!(written(text), expected);
         }
+    }
+
+    #[test]
+    fn a_name_that_is_also_declared_as_no_number_is_not_converted_to() {
+        let narrow = "void g() { unsigned char t; } void f(float x, unsigned char *h) { ";
+        for body in [
+            "auto t = cosf(x);",
+            "W t = x * 2.f;",
+            "half *t; t[0] = x;",
+            "std::vector<int> t; t = x;",
+            "W t(3); t = 2.f * x;",
+            "auto &t = y; t = x;",
+            "auto k = [&]() -> const float & { return x; };",
+        ] {
+            assert_eq!(defined_out_of_range(&format!("{narrow}{body} }}")), None, "{body}");
+        }
+        assert!(defined_out_of_range(&format!("{narrow}int t = x; h[0] = x; }}")).is_some());
     }
 
     #[test]
@@ -376,9 +385,9 @@ mod tests {
         for text in [
             "void f(int n) { m = b << 3; m = (b << n) | (b >> (32 - n)); m = 1 << 4; }",
             "void f(int n) { A<B<3>> c; a = sizeof(uint) * 2; f = (void (*)(uint))g; }",
-            "void f(unsigned i, float x) { uint k = blockIdx.x * 2 + i; x = i; i += x; i == x; }",
+            "void f(uchar i, float x) { uchar k = blockIdx.x * 2 + i; x = i; i += x; i == x; }",
             "void f(float *x) { float y = x[0]; uint *p = q; n = (uint)sizeof(x); auto g = [=](uint i) { }; }",
-            "void f(float x, int *q, unsigned k) { int i = (int)x; q[0] = x; uchar4 c = g(x); unsigned &r = x; }",
+            "void f(float x, int *q, unsigned k) { int i = (int)x; q[0] = x; k = (unsigned)x; uchar4 c = g(x); uchar &r = x; }",
             "const uint n = (uint)2.5; uint m = 2.5; enum { A = 1 << n };",
             "void f(unsigned i = 2.5) { unsigned a[2] = {1, 2}; }",
             "void f(uint (*g)(uint), uint) { uint h(uint); (uint",

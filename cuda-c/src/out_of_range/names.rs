@@ -13,8 +13,8 @@ pub(super) struct Names<'a> {
     reals: HashSet<&'a str>,
     /// Types that the program defines as unsigned integers.
     types: HashSet<&'a str>,
-    /// Parameters of templates. Their variables may be of any type, which assignment may not convert to.
-    parameters: HashSet<&'a str>,
+    /// Names that are also declared with types that are no numbers: classes, `auto`, parameters of templates.
+    others: HashSet<&'a str>,
 }
 
 impl<'a> Names<'a> {
@@ -24,13 +24,14 @@ impl<'a> Names<'a> {
         let of_program = || (first..tokens.len()).filter(|&at| tokens.is_of_program(at));
         for at in of_program() {
             names.types.extend(defined_type(tokens, at));
-            names.parameters.extend(parameter(tokens, at));
         }
         for at in of_program() {
             let is_begin = names.is_type_word(tokens.at(at))
                 && (at == 0 || !names.is_type_word(tokens.at(at - 1)));
             if is_begin {
                 names.declared(tokens, at);
+            } else if names.is_of_another_type(tokens, at) {
+                names.others.insert(tokens.at(at));
             }
         }
         names
@@ -47,6 +48,35 @@ impl<'a> Names<'a> {
         is_unsigned(word) || self.types.contains(word)
     }
 
+    /// Returns true if the tokens of a range name an unsigned integer of 8 or 16 bits.
+    fn is_narrow(&self, tokens: &Tokens<'_>, first: usize, end: usize) -> bool {
+        (first..end).any(|at| self.types.contains(tokens.at(at))) || is_narrow(tokens, first, end)
+    }
+
+    /// Returns true for the name in a declaration whose type is no number's.
+    fn is_of_another_type(&self, tokens: &Tokens<'_>, at: usize) -> bool {
+        let is_name = tokens.is_word(at)
+            && matches!(tokens.at(at + 1), "=" | ";" | "," | ")" | "[" | "(" | "{" | ":");
+        let is_between = |word: &str| {
+            matches!(
+                word,
+                "*" | "&" | "const" | "volatile" | "__restrict__" | "__restrict" | "restrict"
+            )
+        };
+        let Some(of) = (0..at).rev().find(|&it| !is_between(tokens.at(it))) else { return false };
+        let word = tokens.at(of);
+        let is_type = tokens.is_word(of)
+            && !self.is_type_word(word)
+            && !matches!(
+                word,
+                "return" | "else" | "do" | "case" | "goto" | "sizeof" | "new" | "delete"
+            );
+        // The arrays of generated kernels are arrays of numbers.
+        let is_strided = (of.saturating_sub(12)..of).any(|it| tokens.at(it) == "Strided");
+        let ends_arguments = word == ">" && of > 0 && tokens.at(of - 1) != "-" && !is_strided;
+        is_name && (is_type || ends_arguments)
+    }
+
     /// Adds the declarators after a type.
     fn declared(&mut self, tokens: &Tokens<'a>, first: usize) {
         let mut at = first;
@@ -56,7 +86,7 @@ impl<'a> Names<'a> {
         let has = |is_kind: &dyn Fn(&str) -> bool| (first..at).any(|it| is_kind(tokens.at(it)));
         let is_vector = has(&is_unsigned_vector);
         let is_real = has(&is_real_type);
-        if !is_vector && !is_real && !has(&|it| self.is_unsigned(it)) {
+        if !is_vector && !is_real && !self.is_narrow(tokens, first, at) {
             return;
         }
         // The arrays of generated kernels: `pygpu::Strided<const float, 2, false> x(...)`.
@@ -137,10 +167,11 @@ impl<'a> Names<'a> {
             }
         }
         let is_reference = tokens.at(at - 1) == "&" && tokens.at(at + 1) == "=";
-        names.contains(tokens.at(at)) && !is_reference
+        let name = tokens.at(at);
+        names.contains(name) && !self.others.contains(name) && !is_reference
     }
 
-    /// Returns the unsigned type that the tokens of a range name, or a template's parameter.
+    /// Returns the unsigned type of 8 or 16 bits that the tokens of a range name.
     pub(super) fn unsigned_type(
         &self,
         tokens: &Tokens<'_>,
@@ -149,31 +180,13 @@ impl<'a> Names<'a> {
     ) -> Option<String> {
         let words: Vec<&str> =
             (first..end).map(|at| tokens.at(at)).filter(|it| *it != "const").collect();
-        let is_type = match words[..] {
-            [word] => self.is_unsigned(word) || self.parameters.contains(word),
-            _ => {
-                words.contains(&"unsigned")
-                    && words.iter().all(|it| self.is_type_word(it) && !is_real_type(it))
-            }
-        };
-        is_type.then(|| words.join(" "))
+        let is_type = words.iter().all(|it| self.is_type_word(it) && !is_real_type(it));
+        (is_type && self.is_narrow(tokens, first, end)).then(|| words.join(" "))
     }
 
     /// Returns true if the tokens of a range name a type of numbers.
     pub(super) fn is_number_type(&self, tokens: &Tokens<'_>, first: usize, end: usize) -> bool {
         first < end && (first..end).all(|at| self.is_type_word(tokens.at(at)))
-    }
-
-    /// Returns true if the function with a body at a brace returns an unsigned integer.
-    pub(super) fn returns_unsigned(&self, tokens: &Tokens<'_>, brace: usize) -> bool {
-        let parameters = (0..brace).rev().find(|&at| tokens.at(at) == ")");
-        let Some(open) = parameters.and_then(|close| tokens.partner(close)) else { return false };
-        if open < 2 || !tokens.is_word(open - 1) {
-            return false;
-        }
-        let types = (0..open - 1).rev().map(|at| tokens.at(at));
-        let mut types = types.take_while(|it| self.is_type_word(it));
-        types.any(|it| self.is_unsigned(it))
     }
 }
 
@@ -238,17 +251,8 @@ fn defined_type<'a>(tokens: &Tokens<'a>, at: usize) -> Option<&'a str> {
     let is_word = |it: usize| {
         matches!(tokens.at(it), "char" | "short" | "int" | "long") || is_unsigned(tokens.at(it))
     };
-    let is_type = (first..end).all(is_word) && (first..end).any(|it| is_unsigned(tokens.at(it)));
+    let is_type = (first..end).all(is_word) && is_narrow(tokens, first, end);
     is_type.then(|| tokens.at(name))
-}
-
-/// Returns the parameter of a template at `typename` or `class`.
-fn parameter<'a>(tokens: &Tokens<'a>, at: usize) -> Option<&'a str> {
-    let is_parameter = matches!(tokens.at(at), "typename" | "class")
-        && at > 0
-        && matches!(tokens.at(at - 1), "<" | ",")
-        && matches!(tokens.at(at + 2), ">" | "," | "=");
-    is_parameter.then(|| tokens.at(at + 1))
 }
 
 /// Returns true for a token of a function's parameters.
@@ -275,6 +279,13 @@ fn is_real_type(word: &str) -> bool {
     matches!(element, "float" | "double")
 }
 
+/// Returns true if C's words in a range name an unsigned integer of 8 or 16 bits.
+fn is_narrow(tokens: &Tokens<'_>, first: usize, end: usize) -> bool {
+    let has = |wanted: &[&str]| (first..end).any(|at| wanted.contains(&tokens.at(at)));
+    has(&["uchar", "ushort", "uint8_t", "uint16_t"])
+        || (has(&["unsigned"]) && has(&["char", "short"]))
+}
+
 fn is_unsigned(word: &str) -> bool {
     matches!(
         word,
@@ -294,5 +305,5 @@ fn is_unsigned(word: &str) -> bool {
 /// Returns true for `uchar4` and similar types.
 pub(super) fn is_unsigned_vector(word: &str) -> bool {
     let element = word.strip_suffix(['1', '2', '3', '4']);
-    matches!(element, Some("uchar" | "ushort" | "uint" | "ulong" | "ulonglong"))
+    matches!(element, Some("uchar" | "ushort"))
 }
