@@ -105,7 +105,7 @@ fn unit_of(
         edits.into_iter().map(|(start, end, text)| (start, end, text.into())).collect();
     let texts = meetings.into_iter().chain(described).chain(unnamed_classes::edits(tokens));
     edits.extend(texts.map(|(start, end, text)| (start, end, text.into())));
-    let launches = refused::included_launches(tokens).into_iter();
+    let launches = refused::launches_of_host(tokens).into_iter();
     edits.extend(launches.map(|(start, end)| (start, end, "".into())));
     for (token, form) in std::mem::take(&mut forms.texts) {
         let behind = tokens.all[token].end;

@@ -15,12 +15,7 @@ const VALUES: [&str; 10] =
 pub(super) fn check(tokens: &Tokens<'_>) -> Result<(), String> {
     for at in 0..tokens.len() {
         let what = match tokens.at(at) {
-            "<" if is_launch(tokens, at) && tokens.is_included(at) => continue,
-            "<" if is_launch(tokens, at) && is_of_host(tokens, at) => {
-                "this is a function of the host, which launches kernels (<<<...>>>): only code of the device is \
-                 compiled; leave it out (#ifndef __CUDACC_RTC__), and launch the kernel from the program that \
-                 compiles the text"
-            }
+            "<" if is_launch(tokens, at) && is_left(tokens, at) => continue,
             "<" if is_launch(tokens, at) => {
                 "a kernel cannot launch kernels (<<<...>>>): dynamic parallelism is not \
                  supported on the host, and programs launch through their own API"
@@ -35,10 +30,15 @@ pub(super) fn check(tokens: &Tokens<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns edits that remove `<<<...>>>` from files that the program includes. Libraries have functions of the host
-/// beside those of the device.
-pub(super) fn included_launches(tokens: &Tokens<'_>) -> Vec<(usize, usize)> {
-    let launches = (0..tokens.len()).filter(|&at| is_launch(tokens, at) && tokens.is_included(at));
+/// Returns true for a launch that is left out: of a function of the host, or of a file that the program includes.
+fn is_left(tokens: &Tokens<'_>, launch: usize) -> bool {
+    tokens.is_included(launch) || is_of_host(tokens, launch)
+}
+
+/// Returns the places of `<<<...>>>` in functions of the host, which no kernel calls, and in files that the program
+/// includes.
+pub(super) fn launches_of_host(tokens: &Tokens<'_>) -> Vec<(usize, usize)> {
+    let launches = (0..tokens.len()).filter(|&at| is_launch(tokens, at) && is_left(tokens, at));
     let end = |open: usize| {
         let mut at = open;
         while at < tokens.len() {

@@ -6,38 +6,16 @@
 //! of the others does what only the host can.
 
 use super::code::{closing, definitions, directives, words};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// Words in front of functions that are, or may be, for the device or that the compiler needs.
-const NEEDED: &[&str] = &[
-    "__device__",
-    "__global__",
-    "auto",
-    "class",
-    "consteval",
-    "constexpr",
-    "decltype",
-    "enum",
-    "operator",
-    "requires",
-    "struct",
-    "template",
-    "typedef",
-    "union",
-    "using",
-];
-
-/// Words that only macros look like, and that are part of the language.
-const OF_LANGUAGE: &[&str] = &[
-    "__attribute__",
-    "__forceinline__",
-    "__host__",
-    "__inline__",
-    "__noinline__",
-    "__restrict__",
-    "FILE",
-];
+/// Words that a function without a qualifier may have in front of its name, and types of C++ after `std::`. A text may
+/// define more types. Another word may be a macro that stands for a qualifier.
+const PLAIN: &str = "
+    FILE __attribute__ __forceinline__ __host__ __inline__ __noinline__ __restrict__ bool char const cudaError_t
+    cudaEvent_t cudaStream_t dim3 double extern float inline int int16_t int32_t int64_t int8_t long short signed
+    size_t static std uint uint16_t uint32_t uint64_t uint8_t unsigned void
+";
 
 /// A function without a qualifier, at the level of a namespace.
 struct Function<'a> {
@@ -46,30 +24,56 @@ struct Function<'a> {
     body: Range<usize>,
 }
 
-/// Returns a text with spaces in place of functions for the host alone; `None` if there is none, or if the text's
-/// braces do not match. `code` is the text without comments and literals, `others` are the codes of the headers that
-/// the program includes, and of its options.
+/// Returns a text with spaces in place of functions for the host alone; `None` if there is none, if the text's braces do
+/// not match, or if it puts names together. `code` is the text without comments and literals, `others` are the codes of
+/// the headers that the program includes, and of its options.
 pub(super) fn left_out(text: &str, code: &str, others: &[String]) -> Option<String> {
-    let all: HashSet<&str> =
-        [code].into_iter().chain(others.iter().map(String::as_str)).flat_map(macros).collect();
-    let directives: Vec<_> = directives(code).map(|it| it.range).collect();
-    let (functions, names) = functions(code, &directives, &all)?;
-    let mut mentioned: HashSet<&str> = others.iter().flat_map(|it| words_of(it)).collect();
-    let is_inside = |it: &Range<usize>| {
-        let before = functions.partition_point(|of| of.range.start <= it.start);
-        before > 0 && functions[before - 1].range.contains(&it.start)
+    let codes = || [code].into_iter().chain(others.iter().map(String::as_str));
+    if codes().any(|it| it.contains("##")) {
+        return None;
+    }
+    let macros: HashMap<&str, &str> =
+        codes().flat_map(definitions).map(|(_, name, value)| (name, value)).collect();
+    let types: HashSet<&str> =
+        codes().flat_map(types).filter(|it| !macros.contains_key(it)).collect();
+    let directives: Vec<_> = directives(code).map(|it| (it.range, it.name)).collect();
+    let (functions, names) = functions(code, &directives, &types)?;
+    let is_of = |ranges: &dyn Fn(usize) -> Option<Range<usize>>, count: usize, at: usize| {
+        count > 0 && ranges(count - 1).is_some_and(|it| it.contains(&at))
     };
-    let outside = words(code).filter(|it| !is_inside(it) && !names.contains(&it.start));
-    mentioned.extend(outside.map(|it| &code[it]));
-    let mut rest: Vec<_> = functions.iter().collect();
-    loop {
+    let is_inside = |at: usize| {
+        let before = functions.partition_point(|of| of.range.start <= at);
+        is_of(&|it| Some(functions[it].range.clone()), before, at)
+    };
+    // What a macro names is mentioned where the macro is.
+    let is_defined = |at: usize| {
+        let before = directives.partition_point(|of| of.0.start <= at);
+        is_of(
+            &|it| Some(directives[it].0.clone()).filter(|_| directives[it].1 == "define"),
+            before,
+            at,
+        )
+    };
+    let outside = words(code)
+        .filter(|it| !is_inside(it.start) && !is_defined(it.start) && !names.contains(&it.start));
+    let mut new: Vec<&str> = outside.map(|it| &code[it]).collect();
+    new.extend(others.iter().flat_map(|it| {
+        let defined: Vec<_> = definitions(it).map(|(of, ..)| of.range).collect();
+        words(it)
+            .filter(move |word| !defined.iter().any(|of| of.contains(&word.start)))
+            .map(|word| &it[word])
+    }));
+    let (mut mentioned, mut rest) = (HashSet::new(), functions.iter().collect::<Vec<_>>());
+    while !new.is_empty() {
+        while let Some(word) = new.pop() {
+            if mentioned.insert(word) {
+                new.extend(macros.get(word).into_iter().flat_map(|it| words_of(it)));
+            }
+        }
         let (stay, leave): (Vec<_>, Vec<_>) =
             rest.into_iter().partition(|it| mentioned.contains(it.name));
         rest = leave;
-        if stay.is_empty() {
-            break;
-        }
-        mentioned.extend(stay.iter().flat_map(|it| words_of(&code[it.range.clone()])));
+        new.extend(stay.iter().flat_map(|it| words_of(&code[it.range.clone()])));
     }
     if !rest.iter().any(|it| it.name == "main" || is_for_host(&code[it.body.clone()])) {
         return None;
@@ -80,8 +84,10 @@ pub(super) fn left_out(text: &str, code: &str, others: &[String]) -> Option<Stri
     };
     for function in rest {
         let mut start = function.range.start;
-        // Directives stay: a macro may be used further on.
-        for directive in directives.iter().filter(|it| function.range.contains(&it.start)) {
+        // A macro may be used further on, and conditions have an end.
+        let stays = |name: &str| name != "include";
+        let inside = directives.iter().filter(|it| function.range.contains(&it.0.start));
+        for (directive, _) in inside.filter(|it| stays(it.1)) {
             leave(start..directive.start);
             start = directive.end;
         }
@@ -94,8 +100,19 @@ fn words_of(text: &str) -> impl Iterator<Item = &str> {
     words(text).map(|it| &text[it])
 }
 
-fn macros(code: &str) -> impl Iterator<Item = &str> {
-    definitions(code).map(|(_, name, _)| name)
+/// Returns the names of types that a text defines.
+fn types(code: &str) -> impl Iterator<Item = &str> {
+    let mut before = "";
+    let mut in_typedef = false;
+    words(code).filter_map(move |it| {
+        let word = &code[it.clone()];
+        in_typedef |= word == "typedef";
+        let is_last = in_typedef && code[it.end..].trim_start().starts_with(';');
+        in_typedef &= !is_last;
+        let is_named = matches!(before, "struct" | "class" | "union" | "enum" | "using");
+        before = word;
+        (is_named || is_last).then_some(word)
+    })
 }
 
 /// Returns true for code that launches a kernel, or calls CUDA's API or the standard library.
@@ -113,15 +130,15 @@ fn is_for_host(body: &str) -> bool {
 /// Returns the functions without a qualifier, and where functions that are only declared have their names.
 fn functions<'a>(
     code: &'a str,
-    directives: &[Range<usize>],
-    macros: &HashSet<&str>,
+    directives: &[(Range<usize>, &str)],
+    types: &HashSet<&str>,
 ) -> Option<(Vec<Function<'a>>, HashSet<usize>)> {
     let bytes = code.as_bytes();
     let (mut functions, mut names) = (Vec::new(), HashSet::new());
     let mut directives = directives.iter().peekable();
     let (mut at, mut head, mut depth) = (0, 0, 0_usize);
     while at < bytes.len() {
-        if let Some(directive) = directives.next_if(|it| it.start <= at) {
+        if let Some(directive) = directives.next_if(|it| it.0.start <= at).map(|it| &it.0) {
             // A condition within a head belongs to it.
             at = directive.end.max(at);
             head = if code[head..directive.start.max(head)].trim().is_empty() { at } else { head };
@@ -143,7 +160,7 @@ fn functions<'a>(
             b'{' => {
                 let end = closing_brace(code, at)?;
                 let found =
-                    named(&code[head..at]).filter(|_| is_of_nothing(&code[head..at], macros));
+                    named(&code[head..at]).filter(|_| is_of_nothing(&code[head..at], types));
                 if let Some(name) = found {
                     let name = &code[head + name.start..head + name.end];
                     let start = at - code[head..at].trim_start().len();
@@ -190,15 +207,16 @@ fn named(head: &str) -> Option<Range<usize>> {
 }
 
 /// Returns true for the head of a function that has no qualifier, and none that a macro may hide.
-fn is_of_nothing(head: &str, macros: &HashSet<&str>) -> bool {
+fn is_of_nothing(head: &str, types: &HashSet<&str>) -> bool {
     let open = head.find('(').unwrap_or(head.len());
-    let may_be_macro = |word: &str| {
-        macros.contains(word)
-            || word.starts_with("__")
-            || (word.len() > 1 && !word.contains(|it: char| it.is_ascii_lowercase()))
-    };
-    let mut words = words_of(&head[..open]);
-    words.all(|it| OF_LANGUAGE.contains(&it) || !(NEEDED.contains(&it) || may_be_macro(it)))
+    let front = words(&head[..open]).collect::<Vec<_>>();
+    // The last word is the function's name.
+    front[..front.len().saturating_sub(1)].iter().all(|it| {
+        let word = &head[it.clone()];
+        PLAIN.split_ascii_whitespace().any(|plain| plain == word)
+            || types.contains(word)
+            || head[..it.start].ends_with("std::")
+    })
 }
 
 /// Returns the position behind the partner of a brace.
@@ -261,14 +279,23 @@ mod tests {
             "int values[] = {1, 2};",
             "S::S(int x) : y(x) { cudaFree(0); }",
             "float f(float x) { return std::max(x, 1.f); }\n__device__ float g() { return f(1); }",
-            "float f(float x) { return std::max(x, 1.f); }\n#define g f",
+            "float f(float x) { return std::max(x, 1.f); }\n#define g f\n__device__ float h() { return g(1); }",
         ] {
             let expected = device.split_whitespace().collect::<Vec<_>>().join(" ");
             assert_eq!(kept(&format!("{device}\n{host}"), &[]), expected, "{device}");
         }
+        // What is not known may be a macro of a file that is not read.
+        assert_eq!(kept("kernel void f() { g(std::max(1, 2)); }", &[]), "all");
+        let joined = "#define E(n) f_##n\nint f_a() { return std::max(1, 2); } int g = E(a)();";
+        assert_eq!(kept(joined, &[]), "all");
+        let macros = "#define CHECK(x) check(x)\ninline void check(cudaError_t e) { cudaGetErrorString(e); }\n\
+                      int main() { CHECK(cudaFree(0));\n#include \"part.inc\"\n }";
+        assert_eq!(kept(macros, &[]), "#define CHECK(x) check(x)");
+        let types = "struct P { int n; };\ntypedef unsigned char byte;\nP make(byte b) { return std::max(P(), P()); }";
+        assert_eq!(kept(types, &[]), "struct P { int n; }; typedef unsigned char byte;");
         let used = "float f(float x) { return std::max(x, 1.f); }";
         assert_eq!(kept(used, &["__device__ float g() { return f(1); }"]), "all");
-        assert_eq!(kept(used, &["#define h f"]), "all");
+        assert_eq!(kept(used, &["#define h f\n__device__ float g() { return h(1); }"]), "all");
         assert_eq!(kept(used, &[]), "");
         assert_eq!(kept(&format!("{used} }}"), &[]), "all");
         assert_eq!(kept(&format!("{used} {{"), &[]), "all");

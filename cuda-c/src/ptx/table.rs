@@ -190,6 +190,7 @@ pub(super) const ROWS: &[Row] = &[
     row("membar", "proxy.alias", "="),
     row("fence", "proxy.alias|async", "="),
     row("fence", "sc|acq_rel|acquire|release?.cta|cluster|gpu|sys", "="),
+    row("fence", "cta|cluster|gpu|sys.sc|acq_rel", "="),
     // Memory instructions other than accesses.
     row("cvta", "to?.global|const|local|shared|shared::cta.u64", "T = T"),
     row(

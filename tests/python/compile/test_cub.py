@@ -216,7 +216,7 @@ def test_the_standard_library_and_complex_numbers():
         y[threadIdx.x] = four[threadIdx.x % 4] + odd.value_or(7) + cuda::std::get<0>(pair) +
                          (int)all.size() + cuda::std::popcount((unsigned)threadIdx.x);
         cuda::atomic_ref<int, cuda::thread_scope_device> shared(*total);
-        shared.fetch_add(x[threadIdx.x], cuda::memory_order_relaxed);
+        shared.fetch_add(x[threadIdx.x]);
         Complex z = Reduce(storage).Sum(Complex(x[threadIdx.x], 1));
         if (threadIdx.x == 0) { sum[0] = z.real(); sum[1] = z.imag(); }
     }

@@ -421,12 +421,16 @@ WHOLE = r"""
 #include <cuda_runtime.h>
 
 #define COUNT 64
-#define CHECK(call) do { cudaError_t error = call; if (error != cudaSuccess) exit(1); } while (0)
+#define CHECK(call) check(call)
 
 static inline float twice(float x) { return 2 * x; }
 EXTERN __global__ void scale(float *x, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) x[i] = twice(x[i]) + __LINE__;
+}
+inline void check(cudaError_t error)
+{
+    if (error != cudaSuccess) { std::cerr << cudaGetErrorString(error); exit(1); }
 }
 void run(float *x, int n);
 int main(int argc, char **argv)
