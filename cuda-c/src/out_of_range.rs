@@ -340,6 +340,10 @@ mod tests {
                 "typedef unsigned char T; void f(float x, T *b) { b[0] = value = x; }",
             ),
             (
+                "struct V { T z; }; void f() { Strided<uchar, 2> z(p); z[0] = 2 * .5f; }",
+                "struct V { T z; }; void f() { Strided<uchar, 2> z(p); z[0] = value = 2 * .5f; }",
+            ),
+            (
                 "void f() { Strided<uchar, 2> z(p); Strided<const float, 2> x(q); z[0] = x[0]; }",
                 "void f() { Strided<uchar, 2> z(p); Strided<const float, 2> x(q); z[0] = value = x[0]; }",
             ),

@@ -15,6 +15,8 @@ pub(super) struct Names<'a> {
     types: HashSet<&'a str>,
     /// Names that are also declared with types that are no numbers: classes, `auto`, parameters of templates.
     others: HashSet<&'a str>,
+    /// Arrays of generated kernels, `pygpu::Strided`.
+    strided: HashSet<&'a str>,
 }
 
 impl<'a> Names<'a> {
@@ -94,6 +96,7 @@ impl<'a> Names<'a> {
         if open > 0 && tokens.at(open) == "<" && tokens.at(open - 1) == "Strided" {
             let Some(behind) = tokens.behind_angles(open, tokens.len()) else { return };
             at = behind;
+            self.strided.insert(tokens.at(at));
         }
         let is_parameter = in_parentheses(tokens, first);
         loop {
@@ -168,7 +171,8 @@ impl<'a> Names<'a> {
         }
         let is_reference = tokens.at(at - 1) == "&" && tokens.at(at + 1) == "=";
         let name = tokens.at(at);
-        names.contains(name) && !self.others.contains(name) && !is_reference
+        let is_array = tokens.at(sign - 1) == "]" && self.strided.contains(name);
+        names.contains(name) && (is_array || !self.others.contains(name)) && !is_reference
     }
 
     /// Returns the unsigned type of 8 or 16 bits that the tokens of a range name.
