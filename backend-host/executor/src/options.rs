@@ -207,10 +207,12 @@ impl Options {
         // A macro ends at the end of the line, as on a compiler's command line.
         let line = value.lines().next().unwrap_or_default();
         let _ = match option {
-            "-D" => match line.split_once('=') {
-                Some((name, value)) => writeln!(self.macros, "#define {name} {value}"),
-                None => writeln!(self.macros, "#define {line} 1"),
-            },
+            "-D" => {
+                let (name, value) = line.split_once('=').unwrap_or((line, "1"));
+                // It takes the place of a macro that the language predefines.
+                let plain = name.split('(').next().unwrap_or(name);
+                writeln!(self.macros, "#undef {plain}\n#define {name} {value}")
+            }
             "-U" => writeln!(self.macros, "#undef {line}"),
             "-include" => writeln!(self.included, "#include \"{line}\""),
             _ => {
@@ -298,7 +300,8 @@ mod tests {
         assert_eq!(read.preprocessor, ["-I/a=b", "-Ic", "-Id"]);
         assert_eq!(
             read.macros,
-            "#define X 1\n#define Y 1\n#undef Z\n#define __USE_FAST_MATH__ 1\n"
+            "#undef X\n#define X 1\n#undef Y\n#define Y 1\n#undef Z\n\
+             #undef __USE_FAST_MATH__\n#define __USE_FAST_MATH__ 1\n"
         );
         assert_eq!(read.code, ["-freciprocal-math", "-ffp-contract=off", "-Wall"]);
         assert_eq!((read.standard.as_deref(), read.architecture), (Some("c++17"), Some(900)));
