@@ -10,6 +10,8 @@
 // original is. Other operands than numbers are passed on as they are.
 #pragma once
 
+#include "libm.h"
+
 extern "C++" {
 namespace cuda_c {
 
@@ -53,24 +55,7 @@ template <class T> struct Bare<T&&> : Bare<T> {};
 template <class T> struct Bare<const T> : Bare<T> {};
 template <class T> struct Bare<volatile T> : Bare<T> {};
 template <class T> struct Bare<const volatile T> : Bare<T> {};
-template <class T> constexpr bool is_integer = __is_enum(T);
-#define CUDA_C_INTEGER(type) template <> constexpr bool is_integer<type> = true;
-CUDA_C_INTEGER(bool)
-CUDA_C_INTEGER(char)
-CUDA_C_INTEGER(signed char)
-CUDA_C_INTEGER(unsigned char)
-CUDA_C_INTEGER(short)
-CUDA_C_INTEGER(unsigned short)
-CUDA_C_INTEGER(int)
-CUDA_C_INTEGER(unsigned int)
-CUDA_C_INTEGER(long)
-CUDA_C_INTEGER(unsigned long)
-CUDA_C_INTEGER(long long)
-CUDA_C_INTEGER(unsigned long long)
-#undef CUDA_C_INTEGER
-template <class T> constexpr bool is_count = is_integer<typename Bare<T>::type>;
-template <bool> struct If {};
-template <> struct If<true> { using type = int; };
+template <class T> constexpr bool is_count = IsInteger<typename Bare<T>::type>::value || __is_enum(typename Bare<T>::type);
 
 // Shifts by the width or more shift out all bits, and so do negative distances. Operators of the program's classes stay.
 struct Distance {};
@@ -90,16 +75,16 @@ template <class T> struct Right {
         else return number >> by;
     }
 };
-template <class T, typename If<is_count<T>>::type = 0> static inline constexpr auto operator<<(T x, Distance) {
+template <class T, typename EnableIf<is_count<T>, int>::type = 0> static inline constexpr auto operator<<(T x, Distance) {
     return Left<decltype(+x)>{+x};
 }
-template <class T, typename If<is_count<T>>::type = 0> static inline constexpr auto operator>>(T x, Distance) {
+template <class T, typename EnableIf<is_count<T>, int>::type = 0> static inline constexpr auto operator>>(T x, Distance) {
     return Right<decltype(+x)>{+x};
 }
-template <class T, typename If<!is_count<T>>::type = 0> static inline constexpr T&& operator<<(T&& x, Distance) {
+template <class T, typename EnableIf<!is_count<T>, int>::type = 0> static inline constexpr T&& operator<<(T&& x, Distance) {
     return (T&&)x;
 }
-template <class T, typename If<!is_count<T>>::type = 0> static inline constexpr T&& operator>>(T&& x, Distance) {
+template <class T, typename EnableIf<!is_count<T>, int>::type = 0> static inline constexpr T&& operator>>(T&& x, Distance) {
     return (T&&)x;
 }
 

@@ -21,13 +21,15 @@ const PLAIN: &str = "
 struct Function<'a> {
     name: &'a str,
     range: Range<usize>,
-    body: Range<usize>,
 }
 
 /// Returns a text with spaces in place of functions for the host alone; `None` if there is none, if the text's braces do
 /// not match, or if it puts names together. `code` is the text without comments and literals, `others` are the codes of
 /// the headers that the program includes, and of its options.
 pub(super) fn left_out(text: &str, code: &str, others: &[String]) -> Option<String> {
+    if !is_for_host(code) {
+        return None;
+    }
     let codes = || [code].into_iter().chain(others.iter().map(String::as_str));
     if codes().any(|it| it.contains("##")) {
         return None;
@@ -38,21 +40,14 @@ pub(super) fn left_out(text: &str, code: &str, others: &[String]) -> Option<Stri
         codes().flat_map(types).filter(|it| !macros.contains_key(it)).collect();
     let directives: Vec<_> = directives(code).map(|it| (it.range, it.name)).collect();
     let (functions, names) = functions(code, &directives, &types)?;
-    let is_of = |ranges: &dyn Fn(usize) -> Option<Range<usize>>, count: usize, at: usize| {
-        count > 0 && ranges(count - 1).is_some_and(|it| it.contains(&at))
-    };
     let is_inside = |at: usize| {
         let before = functions.partition_point(|of| of.range.start <= at);
-        is_of(&|it| Some(functions[it].range.clone()), before, at)
+        before > 0 && functions[before - 1].range.contains(&at)
     };
     // What a macro names is mentioned where the macro is.
     let is_defined = |at: usize| {
         let before = directives.partition_point(|of| of.0.start <= at);
-        is_of(
-            &|it| Some(directives[it].0.clone()).filter(|_| directives[it].1 == "define"),
-            before,
-            at,
-        )
+        before > 0 && directives[before - 1].1 == "define" && directives[before - 1].0.contains(&at)
     };
     let outside = words(code)
         .filter(|it| !is_inside(it.start) && !is_defined(it.start) && !names.contains(&it.start));
@@ -75,7 +70,7 @@ pub(super) fn left_out(text: &str, code: &str, others: &[String]) -> Option<Stri
         rest = leave;
         new.extend(stay.iter().flat_map(|it| words_of(&code[it.range.clone()])));
     }
-    if !rest.iter().any(|it| it.name == "main" || is_for_host(&code[it.body.clone()])) {
+    if !rest.iter().any(|it| is_for_host(&code[it.range.clone()])) {
         return None;
     }
     let mut bytes = text.as_bytes().to_vec();
@@ -85,9 +80,8 @@ pub(super) fn left_out(text: &str, code: &str, others: &[String]) -> Option<Stri
     for function in rest {
         let mut start = function.range.start;
         // A macro may be used further on, and conditions have an end.
-        let stays = |name: &str| name != "include";
         let inside = directives.iter().filter(|it| function.range.contains(&it.0.start));
-        for (directive, _) in inside.filter(|it| stays(it.1)) {
+        for (directive, _) in inside.filter(|it| it.1 != "include") {
             leave(start..directive.start);
             start = directive.end;
         }
@@ -115,11 +109,12 @@ fn types(code: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns true for code that launches a kernel, or calls CUDA's API or the standard library.
+/// Returns true for code that launches a kernel, calls CUDA's API or the standard library, or is a program's `main`.
 fn is_for_host(body: &str) -> bool {
     let of_api = |name: &str| {
         let rest = ["cuda", "cu"].iter().find_map(|it| name.strip_prefix(it));
-        rest.is_some_and(|it| it.starts_with(|first: char| first.is_ascii_uppercase()))
+        name == "main"
+            || rest.is_some_and(|it| it.starts_with(|first: char| first.is_ascii_uppercase()))
     };
     let is_call = |end: usize| body[end..].trim_start().starts_with('(');
     body.contains("<<<")
@@ -164,7 +159,7 @@ fn functions<'a>(
                 if let Some(name) = found {
                     let name = &code[head + name.start..head + name.end];
                     let start = at - code[head..at].trim_start().len();
-                    functions.push(Function { name, range: start..end, body: at..end });
+                    functions.push(Function { name, range: start..end });
                     head = end;
                 } else if !code[head..at].contains('=') {
                     // A class may go on behind its body; that does not matter here.

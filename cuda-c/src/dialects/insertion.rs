@@ -6,6 +6,7 @@ use super::code::{code_of, definitions, directives, includes};
 use super::unasked;
 use super::vendor::{CUB, Vendor, may_be_of_libraries};
 use crate::headers::{BUILT_IN, OF_PROGRAMS, STD, for_gpu};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -195,12 +196,14 @@ pub(super) fn of_cpp_for_host(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns a text that includes CUB's parts for kernels in place of all of CUB.
-pub(super) fn with_cub_for_kernels(text: &str) -> String {
+pub(super) fn with_cub_for_kernels(text: &str) -> Cow<'_, str> {
+    let of_cub = || includes(text).filter(|it| it.name == ALL_OF_CUB);
+    if of_cub().next().is_none() {
+        return text.into();
+    }
     let code = code_of(text, false);
-    let of_cub =
-        includes(text).filter(|it| it.name == ALL_OF_CUB && code[it.range.clone()].contains('#'));
-    let places = of_cub.map(|it| (it.range, format!("#include <{CUB}>")));
-    replaced(text, places.collect())
+    let places = of_cub().filter(|it| code[it.range.clone()].contains('#'));
+    replaced(text, places.map(|it| (it.range, format!("#include <{CUB}>"))).collect()).into()
 }
 
 /// Returns a text in which its definitions of macros that unasked headers have replace those.

@@ -2,7 +2,7 @@
 
 use super::Dialect;
 use super::code::includes;
-use crate::headers::header_text;
+use crate::headers::headers;
 use std::path::{Path, PathBuf};
 
 /// The start of a header's name, and the folder and the package that have it, for the first that matches.
@@ -77,7 +77,7 @@ pub(super) fn may_be_of_libraries(name: &str) -> bool {
 
 /// Returns true for a header of NVIDIA's C++ libraries that the host's own headers lack.
 fn is_of_libraries(name: &str) -> bool {
-    may_be_of_libraries(name) && header_text(name).is_none()
+    may_be_of_libraries(name) && headers().all(|it| it.0 != name)
 }
 
 fn package(name: &str) -> (&'static str, &'static str) {

@@ -59,12 +59,6 @@ impl<'a> Names<'a> {
     fn is_of_another_type(&self, tokens: &Tokens<'_>, at: usize) -> bool {
         let is_name = tokens.is_word(at)
             && matches!(tokens.at(at + 1), "=" | ";" | "," | ")" | "[" | "(" | "{" | ":");
-        let is_between = |word: &str| {
-            matches!(
-                word,
-                "*" | "&" | "const" | "volatile" | "__restrict__" | "__restrict" | "restrict"
-            )
-        };
         let Some(of) = (0..at).rev().find(|&it| !is_between(tokens.at(it))) else { return false };
         let word = tokens.at(of);
         let is_type = tokens.is_word(of)
@@ -73,9 +67,7 @@ impl<'a> Names<'a> {
                 word,
                 "return" | "else" | "do" | "case" | "goto" | "sizeof" | "new" | "delete"
             );
-        // The arrays of generated kernels are arrays of numbers.
-        let is_strided = (of.saturating_sub(12)..of).any(|it| tokens.at(it) == "Strided");
-        let ends_arguments = word == ">" && of > 0 && tokens.at(of - 1) != "-" && !is_strided;
+        let ends_arguments = word == ">" && of > 0 && tokens.at(of - 1) != "-";
         is_name && (is_type || ends_arguments)
     }
 
@@ -101,10 +93,7 @@ impl<'a> Names<'a> {
         let is_parameter = in_parentheses(tokens, first);
         loop {
             let mut is_reference = false;
-            while matches!(
-                tokens.at(at),
-                "*" | "&" | "const" | "volatile" | "__restrict__" | "__restrict" | "restrict"
-            ) {
+            while is_between(tokens.at(at)) {
                 is_reference |= tokens.at(at) == "&";
                 at += 1;
             }
@@ -272,6 +261,11 @@ fn in_parentheses(tokens: &Tokens<'_>, inside: usize) -> bool {
         }
     }
     false
+}
+
+/// Returns true for what may stand between a type and the name that it declares.
+fn is_between(word: &str) -> bool {
+    matches!(word, "*" | "&" | "const" | "volatile" | "__restrict__" | "__restrict" | "restrict")
 }
 
 fn is_component(name: &str) -> bool {
