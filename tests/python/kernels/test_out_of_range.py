@@ -15,7 +15,7 @@ CONVERSIONS = {
     "cast": "o[i] = (T)x[i];",
     "cast_of_sum": "o[i] = 1 + (T)(x[i] + 0.0f) - 1;",
     "static_cast": "o[i] = static_cast<T>(x[i]);",
-    "initialiser": "T a = 3, b = x[i]; o[i] = b;",
+    "initialiser": "T a = 0, b = x[i]; o[i] = a + b;",
     "condition": "o[i] = i >= 0 ? x[i] : 0.0f;",
     "member": "P p; p.r = x[i]; o[i] = p.r;",
     "component": "%(vector)s v; v.x = v.y = x[i]; o[i] = v.x;",
