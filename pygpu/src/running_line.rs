@@ -3,9 +3,10 @@
 use hal::process::ProcessMutex;
 use hal::recording::line_number;
 use pyo3::ffi;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::mem;
 use std::path::PathBuf;
 
@@ -16,8 +17,8 @@ const MOST: usize = 1 << 14;
 /// own lines.
 type Known = (Py<PyAny>, Option<u32>);
 
-/// The known lines by the addresses of code objects and by line.
-static LINES: ProcessMutex<HashMap<(usize, i32), Known>> = ProcessMutex::new(HashMap::new);
+/// The known lines by the addresses of code objects and the instruction that runs.
+static LINES: ProcessMutex<FxHashMap<(usize, i32), Known>> = ProcessMutex::new(FxHashMap::default);
 
 /// Returns the number of the innermost line that is not in this package, as [`line_number`] does; 0 if there is none.
 pub(crate) fn running_line(py: Python<'_>) -> u32 {
@@ -27,18 +28,18 @@ pub(crate) fn running_line(py: Python<'_>) -> u32 {
     while let Some(frame) = next.take() {
         let pointer: *mut ffi::PyFrameObject = frame.as_ptr().cast();
         // SAFETY: the object is a frame, and the code is a new reference.
-        let (code, number) = unsafe {
-            let code = Bound::from_owned_ptr(py, ffi::PyFrame_GetCode(pointer).cast());
-            (code, ffi::PyFrame_GetLineNumber(pointer))
-        };
-        let key = (code.as_ptr() as usize, number);
+        let code = unsafe { Bound::from_owned_ptr(py, ffi::PyFrame_GetCode(pointer).cast()) };
+        let instruction = frame.getattr(intern!(py, "f_lasti")).and_then(|it| it.extract());
+        let key = (code.as_ptr() as usize, instruction.unwrap_or(-1));
         let known = LINES.lock().get(&key).map(|it| it.1);
         let found = known.unwrap_or_else(|| {
+            // SAFETY: as above. The search for the line takes longer, the longer the function is.
+            let number = unsafe { ffi::PyFrame_GetLineNumber(pointer) };
             let found = named(&code, number).unwrap_or(None);
             let mut lines = LINES.lock();
             // Programs that make code without end forget its lines.
             let forgotten =
-                if lines.len() < MOST { HashMap::new() } else { mem::take(&mut *lines) };
+                if lines.len() < MOST { FxHashMap::default() } else { mem::take(&mut *lines) };
             lines.insert(key, (code.unbind(), found));
             drop(lines);
             drop(forgotten);
@@ -47,7 +48,7 @@ pub(crate) fn running_line(py: Python<'_>) -> u32 {
         if let Some(found) = found {
             return found;
         }
-        next = frame.getattr("f_back").ok().filter(|back| !back.is_none());
+        next = frame.getattr(intern!(py, "f_back")).ok().filter(|back| !back.is_none());
     }
     0
 }

@@ -194,14 +194,17 @@ impl fmt::Debug for Expression {
 }
 
 impl Node {
-    /// Enters a block, which tells the node before its arrays are written. Returns false if an argument is not in it.
+    /// Enters a block, which tells the node before its arrays are written. Returns false if an argument is not in it, or
+    /// if other code may write an array without telling.
     fn enter_block(&self, block: &Arc<block::Content>) -> bool {
         let is_here = |part: &Part| match part {
             Part::Node(node) => match &*node.state.lock().unpoisoned() {
                 State::Pending(Pending { block: Some(other), .. }) => Arc::ptr_eq(other, block),
-                _ => false,
+                State::Done(array) => array.memory().can_be_read_later(),
+                State::Pending(_) => false,
             },
-            _ => true,
+            Part::Value(Input::Array(array)) => array.memory().can_be_read_later(),
+            Part::Value(Input::Scalar(_)) => true,
         };
         match &mut *self.state.lock().unpoisoned() {
             State::Pending(pending) if pending.parts.iter().all(is_here) => {
@@ -209,6 +212,18 @@ impl Node {
                 true
             }
             _ => false,
+        }
+    }
+
+    /// Calls a function with each array that the node's own function reads. Other functions may read more.
+    fn for_each_array(&self, mut call: impl FnMut(&Array)) {
+        let State::Pending(pending) = &*self.state.lock().unpoisoned() else { return };
+        for part in &pending.parts {
+            match part {
+                Part::Value(Input::Array(array)) => call(array),
+                Part::Node(node) => node.done().iter().for_each(&mut call),
+                Part::Value(Input::Scalar(_)) => {}
+            }
         }
     }
 }
@@ -406,21 +421,6 @@ impl Expression {
     /// of its computation name it.
     pub fn asked_at(&self, line: u32) {
         self.0.line.store(line, Ordering::Relaxed);
-    }
-
-    /// Returns the arrays that the function itself reads. Other functions may read more.
-    fn arrays(&self) -> SmallVec<[Array; 2]> {
-        match &*self.0.state.lock().unpoisoned() {
-            State::Done(_) => SmallVec::new(),
-            State::Pending(pending) => {
-                let arrays = pending.parts.iter().filter_map(|part| match part {
-                    Part::Value(Input::Array(array)) => Some(array.clone()),
-                    Part::Node(node) => node.done(),
-                    Part::Value(Input::Scalar(_)) => None,
-                });
-                arrays.collect()
-            }
-        }
     }
 }
 

@@ -60,12 +60,21 @@ pub enum Order {
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 pub struct Layout {
     shape: Shape,
     strides: Strides,
     offset: usize,
     itemsize: usize,
+}
+
+impl Clone for Layout {
+    #[inline]
+    fn clone(&self) -> Self {
+        // `clone` of a `SmallVec` copies element by element.
+        let (shape, strides) = (Shape::from_slice(&self.shape), Strides::from_slice(&self.strides));
+        Layout { shape, strides, offset: self.offset, itemsize: self.itemsize }
+    }
 }
 
 impl fmt::Debug for Layout {

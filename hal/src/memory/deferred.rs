@@ -66,12 +66,12 @@ impl DeviceMemory {
 
     /// Notes deferred work that reads the memory. It is queued before the memory is written, freed or lent by its
     /// address.
-    pub fn read_later(&self, reader: Weak<dyn Deferred>) {
+    pub fn read_later(&self, reader: &Weak<dyn Deferred>) {
         let readers = &self.whole().deferred.list;
         let mut readers = readers.get_or_init(Box::default).lock();
-        readers.retain(|known| known.strong_count() > 0);
-        if !readers.iter().any(|known| known.ptr_eq(&reader)) {
-            readers.push(reader);
+        if !readers.iter().any(|known| known.ptr_eq(reader)) {
+            readers.retain(|known| known.strong_count() > 0);
+            readers.push(reader.clone());
         }
     }
 

@@ -6,7 +6,7 @@ use hal::error::Result;
 use hal::memory::{Deferred, DeviceMemory};
 use hal::operation::Formula;
 use hal::poison::Unpoisoned as _;
-use std::collections::HashSet;
+use smallvec::SmallVec;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Weak};
 
@@ -51,10 +51,7 @@ impl FusedBlock {
     /// Adds an expression. Returns false, and does not add it, if it has to be computed now: if other code may write
     /// memory that it reads without telling, or if it is a function of an expression that is not in the block.
     pub fn add(&self, expression: &Expression) -> bool {
-        let arrays = expression.arrays();
-        if !arrays.iter().all(|array| array.memory().can_be_read_later())
-            || !expression.0.enter_block(&self.0)
-        {
+        if !expression.0.enter_block(&self.0) {
             return false;
         }
         let mut nodes = self.0.0.lock().unpoisoned();
@@ -65,10 +62,9 @@ impl FusedBlock {
         }
         nodes.push(Arc::downgrade(&expression.0));
         drop(nodes);
-        for array in &arrays {
-            let content: Weak<Content> = Arc::downgrade(&self.0);
-            array.memory().read_later(content);
-        }
+        // The node is in the list before a writer of its arrays looks for it there.
+        let reader = self.0.reader();
+        expression.0.for_each_array(|array| array.memory().read_later(&reader));
         true
     }
 
@@ -85,9 +81,11 @@ impl Deferred for Content {
     fn queue(&self, memory: &DeviceMemory) -> Result<()> {
         let Err(error) = self.compute() else { return Ok(()) };
         let nodes = self.0.lock().unpoisoned().clone();
-        let arrays = |node: Arc<Node>| Expression(node).arrays();
-        let mut read = nodes.iter().filter_map(Weak::upgrade).flat_map(arrays);
-        if read.any(|array| array.memory().is_with(memory)) { Err(error) } else { Ok(()) }
+        let mut is_read = false;
+        for node in nodes.iter().filter_map(Weak::upgrade) {
+            node.for_each_array(|array| is_read |= array.memory().is_with(memory));
+        }
+        if is_read { Err(error) } else { Ok(()) }
     }
 
     fn is_pending(&self) -> bool {
@@ -96,23 +94,25 @@ impl Deferred for Content {
 }
 
 impl Content {
+    /// Returns what the memory that a node reads refers to.
+    pub(super) fn reader(self: &Arc<Self>) -> Weak<dyn Deferred> {
+        Arc::downgrade(self) as Weak<dyn Deferred>
+    }
+
     fn compute(&self) -> Result<()> {
         // They stay in the block until they are computed. A thread that finds them here computes them as well; the
         // first result is kept, and it was queued before either thread goes on.
         let nodes = self.0.lock().unpoisoned().clone();
-        let wanted =
-            |node: &Arc<Node>| node.is_kept.load(Ordering::Acquire) && node.done().is_none();
-        let live: Vec<Arc<Node>> = nodes.iter().filter_map(Weak::upgrade).filter(wanted).collect();
-        let mut groups: Vec<Vec<Arc<Node>>> = Vec::new();
-        for node in &live {
-            match groups.last_mut() {
-                Some(group) if joins(group, node) => group.push(node.clone()),
-                _ => groups.push(vec![node.clone()]),
-            }
-        }
+        let wanted = |node: &Arc<Node>| node.is_kept.load(Ordering::Acquire) && !node.is_done();
+        let live: SmallVec<[Arc<Node>; 4]> =
+            nodes.iter().filter_map(Weak::upgrade).filter(wanted).collect();
         let mut result = Ok(());
-        for group in groups {
-            let computed = match evaluate(&group) {
+        let mut rest = &live[..];
+        while !rest.is_empty() {
+            let joining = (1..rest.len()).take_while(|&count| joins(&rest[..count], &rest[count]));
+            let (group, others) = rest.split_at(1 + joining.count());
+            rest = others;
+            let computed = match evaluate(group) {
                 Err(_) if group.len() > 1 => {
                     let each = group.iter().map(|node| evaluate(std::slice::from_ref(node)));
                     each.fold(Ok(()), Result::and)
@@ -121,9 +121,11 @@ impl Content {
             };
             result = result.and(computed);
         }
-        let is_over = |node: &&Weak<Node>| node.upgrade().is_none_or(|it| it.done().is_some());
-        let over: HashSet<*const Node> = nodes.iter().filter(is_over).map(Weak::as_ptr).collect();
-        self.0.lock().unpoisoned().retain(|node| !over.contains(&node.as_ptr()));
+        let is_over = |node: &&Weak<Node>| node.upgrade().is_none_or(|it| it.is_done());
+        let over = nodes.iter().filter(is_over).map(Weak::as_ptr);
+        let mut over: SmallVec<[*const Node; 16]> = over.collect();
+        over.sort_unstable();
+        self.0.lock().unpoisoned().retain(|node| over.binary_search(&node.as_ptr()).is_err());
         result
     }
 }

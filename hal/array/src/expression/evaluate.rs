@@ -1,6 +1,5 @@
 //! The computation of expressions: formulas, and operations one by one where formulas are not available.
 
-use super::block::Content;
 use super::{Expression, Node, Part, Pending, State, Value};
 use crate::Array;
 use crate::elementwise::check_same_device;
@@ -20,8 +19,8 @@ use hal::operation::{
 use hal::poison::Unpoisoned as _;
 use hal::recording::{self, Work};
 use smallvec::{SmallVec, smallvec};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
 
 /// The formula of some nodes, with its inputs.
 pub(super) struct Build {
@@ -47,7 +46,7 @@ impl Expression {
 
     /// Like [`Expression::evaluate`], but returns an array whose memory nothing else refers to.
     pub(crate) fn into_array(self) -> Result<Array> {
-        let was_computed = self.0.done().is_some();
+        let was_computed = self.0.is_done();
         let array = self.evaluate()?;
         if was_computed || Arc::strong_count(&self.0) > 1 { array.copy() } else { Ok(array) }
     }
@@ -68,7 +67,7 @@ impl Expression {
     pub fn assign_to(&self, target: &Array) -> Result<()> {
         let is_record = target.dtype().kind() == Kind::Opaque;
         let is_alike = target.shape() == self.0.layout.shape() && !is_record;
-        if is_alike && self.0.done().is_none() {
+        if is_alike && !self.0.is_done() {
             check_same_device(target.device(), &self.0.device)?;
             target.check_writable()?;
             let mut build = Build::new(self.0.layout.shape());
@@ -95,6 +94,10 @@ impl Expression {
 }
 
 impl Node {
+    pub(super) fn is_done(&self) -> bool {
+        matches!(*self.state.lock().unpoisoned(), State::Done(_))
+    }
+
     pub(super) fn done(&self) -> Option<Array> {
         match &*self.state.lock().unpoisoned() {
             State::Done(array) => Some(array.clone()),
@@ -110,14 +113,9 @@ impl Node {
         if self.is_argument.load(Ordering::Relaxed)
             && let Some(block) = pending.block.clone()
         {
-            let reader: Weak<Content> = Arc::downgrade(&block);
-            array.memory().read_later(reader);
+            array.memory().read_later(&block.reader());
         }
         std::mem::replace(&mut *state, State::Done(array))
-    }
-
-    fn state(&self) -> State {
-        self.state.lock().unpoisoned().clone()
     }
 
     #[cold]
@@ -186,7 +184,7 @@ impl Build {
     /// Returns true if no step's value has been stored by another thread. Otherwise, the memory that the step reads may
     /// have been written since. Once the steps are queued, they read it before later writes.
     pub(super) fn is_current(&self) -> bool {
-        self.known.iter().all(|(node, _)| node.done().is_none())
+        self.known.iter().all(|(node, _)| !node.is_done())
     }
 
     /// Notes that the values of all steps have been computed.
@@ -238,24 +236,32 @@ impl Build {
         if let Some((_, step)) = self.known.iter().find(|(known, _)| Arc::ptr_eq(known, node)) {
             return Ok(Term::Step(*step));
         }
-        let Pending { function, compute, parts, .. } = match node.state() {
-            State::Pending(pending) => pending,
+        let (mut arguments, mut others) = (SmallVec::new(), SmallVec::<[_; 2]>::new());
+        let (function, compute) = match &*node.state.lock().unpoisoned() {
             State::Done(array) => return Ok(self.input(array)),
+            State::Pending(Pending { function, compute, parts, .. }) => {
+                for part in parts {
+                    arguments.push(match part {
+                        Part::Value(Input::Array(array)) => self.input(array),
+                        Part::Value(Input::Scalar(scalar)) => {
+                            self.sources.push(Input::Scalar(*scalar));
+                            Term::Input(self.sources.len() as u8 - 1)
+                        }
+                        Part::Node(other) => {
+                            others.push((arguments.len(), other.clone()));
+                            Term::Step(0)
+                        }
+                    });
+                }
+                (*function, *compute)
+            }
         };
-        let mut arguments = SmallVec::new();
-        for part in parts {
-            arguments.push(match part {
-                Part::Value(Input::Array(array)) => self.input(array),
-                Part::Node(other) if other.joins(&self.shape) => self.visit(&other)?,
-                Part::Node(other) => {
-                    let array = Expression(other).evaluate()?;
-                    self.input(array)
-                }
-                Part::Value(Input::Scalar(scalar)) => {
-                    self.sources.push(Input::Scalar(scalar));
-                    Term::Input(self.sources.len() as u8 - 1)
-                }
-            });
+        // Without the lock: the evaluation of a node may compute all nodes of the block.
+        for (position, other) in others {
+            arguments[position] = match other.joins(&self.shape) {
+                true => self.visit(&other)?,
+                false => self.input(&Expression(other).evaluate()?),
+            };
         }
         let step = self.steps.len() as u8;
         self.steps.push(Step { function, compute, dtype: node.dtype, arguments });
@@ -264,7 +270,7 @@ impl Build {
     }
 
     /// Returns an array as an input. The same elements are read once.
-    fn input(&mut self, array: Array) -> Term {
+    fn input(&mut self, array: &Array) -> Term {
         let is_same = |source: &Value| match source {
             Input::Array(known) => {
                 known.dtype() == array.dtype()
@@ -275,7 +281,7 @@ impl Build {
             Input::Scalar(_) => false,
         };
         let position = self.sources.iter().position(is_same).unwrap_or_else(|| {
-            self.sources.push(Input::Array(array));
+            self.sources.push(Input::Array(array.clone()));
             self.sources.len() - 1
         });
         Term::Input(position as u8)

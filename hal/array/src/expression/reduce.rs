@@ -78,7 +78,7 @@ impl Expression {
         result: DType,
     ) -> Result<Option<Array>> {
         let (node, shape) = (&self.0, self.layout().shape());
-        if node.done().is_some() || self.layout().size() == 0 {
+        if node.is_done() || self.layout().size() == 0 {
             return Ok(None);
         }
         if !node.joins(shape) {
