@@ -3,6 +3,7 @@
 //! Operands that are contiguous and of the right type are used in place. Others pass through buffers that
 //! stay in the first-level cache, so that an operation does not allocate memory.
 
+use super::blocks::Routine;
 use super::cast;
 use super::copy::{Place, copy_tile, pointer, prefetch};
 use super::direct;
@@ -63,12 +64,7 @@ pub(super) unsafe fn run(operation: &Elementwise, workers: &Workers<'_>) -> Resu
         return Ok(());
     }
     let mut cells = [Cell([0; 16]); 4];
-    let mut program = Program {
-        step: Step::Copy,
-        arguments: [Argument::NONE; 4],
-        arity: 0,
-        output: Output::new(&operation.output, operation.output.dtype),
-    };
+    let mut program = Program::new(operation);
     if !prepare(operation, &mut cells, &mut program)? {
         return Ok(());
     }
@@ -87,6 +83,40 @@ pub(super) unsafe fn run(operation: &Elementwise, workers: &Workers<'_>) -> Resu
     // SAFETY: passed on to the caller.
     unsafe { program.iterate(&operation.shape, work, workers) };
     Ok(())
+}
+
+/// The loop of an operation along one axis whose operands it can use in place, or that are only converted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Along {
+    /// The loop.
+    pub(super) routine: Routine,
+    /// The numbers among the arguments.
+    pub(super) cells: [Cell; 4],
+    /// A bit for each argument that is one repeated element.
+    pub(super) repeated: u32,
+    /// The conversion of each argument, and of the value, with the size of an element that the loop uses.
+    pub(super) conversions: [Option<(Routine, usize)>; 5],
+}
+
+impl Along {
+    /// Returns the loop of an operation; `None` if an operand has to be copied.
+    pub(super) fn of(operation: &Elementwise) -> Result<Option<Along>> {
+        let &[length] = &operation.shape[..] else { return Ok(None) };
+        let mut cells = [Cell([0; 16]); 4];
+        let mut program = Program::new(operation);
+        if !prepare(operation, &mut cells, &mut program)? {
+            return Ok(None);
+        }
+        let Step::Call(Kernel { run: routine, .. }) = program.step else { return Ok(None) };
+        let mut conversions = [None; 5];
+        for (conversion, argument) in conversions.iter_mut().zip(&mut program.arguments) {
+            *conversion = argument.convert.take().map(|routine| (routine, argument.wanted));
+        }
+        let output = &mut program.output;
+        conversions[4] = output.convert.take().map(|routine| (routine, output.given));
+        let repeated = program.direct(length);
+        Ok(repeated.map(|repeated| Along { routine, cells, repeated, conversions }))
+    }
 }
 
 /// Stores one value in every element of an output.
@@ -171,6 +201,18 @@ fn prepare<'a>(
     program.step = Step::Call(kernel);
     program.output = Output::new(output, result);
     Ok(true)
+}
+
+impl<'a> Program<'a> {
+    #[inline]
+    fn new(operation: &'a Elementwise) -> Program<'a> {
+        Program {
+            step: Step::Copy,
+            arguments: [Argument::NONE; 4],
+            arity: 0,
+            output: Output::new(&operation.output, operation.output.dtype),
+        }
+    }
 }
 
 impl Program<'_> {

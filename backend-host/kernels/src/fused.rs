@@ -3,13 +3,15 @@
 //! Each step of a formula is an element-wise operation on a piece. Values that later steps need, and that are not
 //! outputs, are in a buffer of the thread, where a step that is no longer needed leaves its place to a later one.
 
-use super::elementwise;
+use super::blocks::Routine;
+use super::copy::pointer;
+use super::elementwise::{self, Along};
+use super::pairwise::Cell;
 use super::parallel::Workers;
 use super::strided::{count, offset};
 use hal::operation::{Elementwise, Formula, Fused, Input, Operand, Shape, Step, Strides, Term};
 use hal::{DType, Result};
-use smallvec::SmallVec;
-use std::marker::PhantomData;
+use smallvec::{SmallVec, smallvec};
 use std::sync::OnceLock;
 
 /// The bytes of all intermediate values of a piece: half of a common second-level cache, which also holds the
@@ -19,8 +21,15 @@ const BYTES: usize = 128 << 10;
 /// The largest number of elements of a piece. More would not amortise the beginning of a step any further.
 const MOST: usize = 16 << 10;
 
+/// The bytes of all intermediate values of the loops that stay in the first-level cache, which also holds the same part
+/// of each array.
+const FIRST_LEVEL: usize = 32 << 10;
+
 /// The fewest elements of a piece.
 const FEWEST: usize = 256;
+
+/// The fewest elements of a row for which loops are called directly.
+const ROW: usize = 64;
 
 /// The alignment of the values of a step: a line of a cache.
 const LINE: usize = 64;
@@ -28,6 +37,13 @@ const LINE: usize = 64;
 /// Memory of a thread that begins with a line of a cache.
 #[derive(Debug, Default)]
 pub(super) struct Buffer(Vec<[u8; LINE]>);
+
+/// What a thread keeps from one piece of an operation to the next.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    values: Buffer,
+    calls: Option<Calls>,
+}
 
 impl Buffer {
     /// Returns the address of room for this many bytes, which replaces an earlier one.
@@ -76,8 +92,13 @@ impl Places {
 
     /// Returns the number of elements of a piece.
     pub(super) fn elements(&self) -> usize {
-        let bytes = self.sizes.iter().sum::<usize>().max(1);
-        (BYTES / bytes).clamp(FEWEST, MOST)
+        self.elements_within(BYTES).min(MOST)
+    }
+
+    /// Returns the number of elements whose values need at most this many bytes, if those are many.
+    fn elements_within(&self, bytes: usize) -> usize {
+        let each = self.sizes.iter().sum::<usize>().max(1);
+        (bytes / each / FEWEST * FEWEST).max(FEWEST)
     }
 
     /// Returns the start of each place for pieces of this many elements, and the bytes of all.
@@ -110,8 +131,8 @@ pub(super) unsafe fn run(operation: &Fused, workers: &Workers<'_>) -> Result<()>
     let per_row = rows.div_ceil(step);
     let failure = OnceLock::new();
     workers.split(outer * per_row, 1, work, &|range| {
-        let mut buffer = Buffer::default();
-        let steps = Steps::new(formula, &places, step * inner, &mut buffer);
+        let mut memory = Memory::default();
+        let steps = Steps::new(formula, &places, step * inner, &mut memory);
         let mut part = Part { operation, steps, axis };
         for number in range {
             let (before, from) = (number / per_row, number % per_row * step);
@@ -180,27 +201,25 @@ impl Part<'_> {
 pub(super) struct Steps<'a> {
     formula: &'a Formula,
     places: &'a Places,
-    starts: SmallVec<[usize; 8]>,
-    base: usize,
-    memory: PhantomData<&'a mut Buffer>,
+    elements: usize,
+    memory: &'a mut Memory,
 }
 
 impl<'a> Steps<'a> {
-    /// Prepares the buffer for pieces of this many elements.
+    /// Prepares for pieces of at most this many elements.
     pub(super) fn new(
         formula: &'a Formula,
         places: &'a Places,
         elements: usize,
-        buffer: &'a mut Buffer,
+        memory: &'a mut Memory,
     ) -> Steps<'a> {
-        let (starts, bytes) = places.starts(elements);
-        Steps { formula, places, starts, base: buffer.room(bytes), memory: PhantomData }
+        Steps { formula, places, elements, memory }
     }
 
     /// Computes a piece. `here` returns the piece of an input, and `output` that of an output.
     ///
     /// # Safety
-    /// See [`hal::operation`]; the piece fits into the buffer.
+    /// See [`hal::operation`]; the piece has at most the number of elements.
     pub(super) unsafe fn run(
         &mut self,
         piece: &Shape,
@@ -208,41 +227,330 @@ impl<'a> Steps<'a> {
         here: impl Fn(&Operand) -> Operand,
         output: impl Fn(usize) -> Operand,
     ) -> Result<()> {
-        let steps = self.formula.steps();
-        for (position, step) in steps.iter().enumerate() {
-            let value = |position: usize| match self.places.of_step[position] {
-                Some(place) => {
-                    let address = self.base + self.starts[usize::from(place)];
-                    contiguous(address, steps[position].dtype, piece)
+        let outputs = 0..self.formula.outputs().len();
+        let operands = Operands {
+            inputs: inputs.iter().map(|input| of_array(input, &here)).collect(),
+            outputs: outputs.map(output).collect(),
+        };
+        let Steps { formula, places, elements, memory } = self;
+        let Memory { values, calls } = &mut **memory;
+        let is_long = piece.last().is_some_and(|&columns| columns >= ROW);
+        if is_long && !calls.as_ref().is_some_and(|it| it.are_for(formula, &operands)) {
+            *calls = Some(Calls::new(formula, places, &operands)?);
+        }
+        // SAFETY: passed on to the caller.
+        unsafe {
+            match calls {
+                Some(calls) if is_long => calls.run(piece, &operands, values),
+                _ => {
+                    let (starts, bytes) = places.starts(*elements);
+                    let base = values.room(bytes);
+                    let place = |place: u8| base + starts[usize::from(place)];
+                    one_by_one(formula, places, piece, &operands, place)
                 }
-                None => {
-                    let found = self.formula.outputs().position(|output| output == position);
-                    output(found.unwrap_or_default())
+            }
+        }
+    }
+}
+
+/// The operands of a piece.
+struct Operands {
+    inputs: SmallVec<[Input; 4]>,
+    outputs: SmallVec<[Operand; 2]>,
+}
+
+impl Operands {
+    /// Returns the operation of a step. `place` returns the address of a place.
+    fn step(
+        &self,
+        formula: &Formula,
+        places: &Places,
+        position: usize,
+        piece: &Shape,
+        place: impl Fn(u8) -> usize,
+    ) -> Result<Elementwise> {
+        let steps = formula.steps();
+        let step = &steps[position];
+        let value = |position: usize| match places.of_step[position] {
+            Some(number) => contiguous(place(number), steps[position].dtype, piece),
+            None => self.outputs[output_of(formula, position)].clone(),
+        };
+        let argument = |(at, &term): (usize, &Term)| {
+            Ok(match term {
+                Term::Step(earlier) => Input::Array(value(earlier.into())),
+                Term::Input(input) => match &self.inputs[usize::from(input)] {
+                    Input::Array(operand) => Input::Array(operand.clone()),
+                    Input::Scalar(scalar) => {
+                        Input::Scalar(step.function.take_scalar(at, step.compute, scalar)?)
+                    }
+                },
+            })
+        };
+        Ok(Elementwise {
+            function: step.function,
+            compute: step.compute,
+            shape: piece.clone(),
+            inputs: step.arguments.iter().enumerate().map(argument).collect::<Result<_>>()?,
+            output: value(position),
+        })
+    }
+
+    /// Returns the arrays among the operands, inputs first.
+    fn arrays(&self) -> impl Iterator<Item = &Operand> {
+        let inputs = self.inputs.iter().filter_map(|input| match input {
+            Input::Array(operand) => Some(operand),
+            Input::Scalar(_) => None,
+        });
+        inputs.chain(&self.outputs)
+    }
+}
+
+/// Returns the number of the output that is the value of a step.
+fn output_of(formula: &Formula, position: usize) -> usize {
+    formula.outputs().position(|output| output == position).unwrap_or_default()
+}
+
+/// Computes a piece, one step after the other.
+///
+/// # Safety
+/// See [`hal::operation`]; each place has room for the piece.
+unsafe fn one_by_one(
+    formula: &Formula,
+    places: &Places,
+    piece: &Shape,
+    operands: &Operands,
+    place: impl Fn(u8) -> usize,
+) -> Result<()> {
+    for position in 0..formula.steps().len() {
+        let operation = operands.step(formula, places, position, piece, &place)?;
+        // SAFETY: passed on to the caller.
+        unsafe { elementwise::run(&operation, &Workers::new(&|| None))? };
+    }
+    Ok(())
+}
+
+/// The loops of a formula's steps along the last axis. They compute fewer elements at a time, whose values stay in the
+/// first-level cache.
+#[derive(Debug)]
+struct Calls {
+    formula: Formula,
+    calls: SmallVec<[Call; 4]>,
+    /// The last stride of each array: of the inputs, then of the outputs.
+    strides: SmallVec<[isize; 8]>,
+    /// The number of elements at a time.
+    elements: usize,
+    /// The start of each place, and the bytes of all.
+    starts: SmallVec<[usize; 8]>,
+    bytes: usize,
+}
+
+/// A loop, or an operation that has to copy an operand.
+#[derive(Debug)]
+struct Call {
+    body: Body,
+    arguments: SmallVec<[Source; 4]>,
+    value: Source,
+    /// True if there is one element, which is repeated.
+    is_single: bool,
+}
+
+#[derive(Debug)]
+enum Body {
+    Loop {
+        routine: Routine,
+        cells: [Cell; 4],
+        repeated: u32,
+    },
+    /// The addresses are those of each part.
+    Operation(Elementwise),
+}
+
+/// The location of an operand of a step.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// The array with this number.
+    Array(usize),
+    /// The values in a place.
+    Place(usize),
+    /// The argument's own cell.
+    Cell,
+}
+
+impl Calls {
+    fn new(formula: &Formula, places: &Places, operands: &Operands) -> Result<Calls> {
+        let row = |operand: &Operand| {
+            let strides = Strides::from_elem(last_stride(operand), 1);
+            Operand { address: operand.address, dtype: operand.dtype, strides }
+        };
+        let rows = Operands {
+            inputs: operands.inputs.iter().map(|input| of_array(input, row)).collect(),
+            outputs: operands.outputs.iter().map(row).collect(),
+        };
+        let inputs = operands.arrays().count() - operands.outputs.len();
+        let value = |position: usize| match places.of_step[position] {
+            Some(place) => Source::Place(place.into()),
+            None => Source::Array(inputs + output_of(formula, position)),
+        };
+        let source = |term: &Term| match *term {
+            Term::Step(earlier) => value(earlier.into()),
+            Term::Input(input) => match &operands.inputs[usize::from(input)] {
+                Input::Scalar(_) => Source::Cell,
+                Input::Array(_) => {
+                    let before = &operands.inputs[..usize::from(input)];
+                    Source::Array(before.iter().filter(|it| matches!(it, Input::Array(_))).count())
                 }
+            },
+        };
+        let own = places.sizes.len();
+        let mut all = places.clone();
+        let mut converted = |number: usize, size: usize| {
+            all.sizes.resize(all.sizes.len().max(own + number + 1), 0);
+            all.sizes[own + number] = all.sizes[own + number].max(size);
+            Source::Place(own + number)
+        };
+        let mut calls: SmallVec<[Call; 4]> = SmallVec::new();
+        let piece = Shape::from_elem(FEWEST, 1);
+        for (position, step) in formula.steps().iter().enumerate() {
+            // No array has the address of a place.
+            let place = |place: u8| usize::MAX - usize::from(place);
+            let operation = rows.step(formula, places, position, &piece, place)?;
+            let mut arguments: SmallVec<_> = step.arguments.iter().map(source).collect();
+            let mut value = value(position);
+            let Some(along) = Along::of(&operation)? else {
+                let body = Body::Operation(operation);
+                calls.push(Call { body, arguments, value, is_single: false });
+                continue;
             };
-            let argument = |(at, &term): (usize, &Term)| {
-                Ok(match term {
-                    Term::Step(earlier) => Input::Array(value(earlier.into())),
-                    Term::Input(input) => match &inputs[usize::from(input)] {
-                        Input::Array(operand) => Input::Array(here(operand)),
-                        Input::Scalar(scalar) => {
-                            Input::Scalar(step.function.take_scalar(at, step.compute, scalar)?)
-                        }
-                    },
-                })
-            };
-            let arguments = step.arguments.iter().enumerate();
-            let operation = Elementwise {
-                function: step.function,
-                compute: step.compute,
-                shape: piece.clone(),
-                inputs: arguments.map(argument).collect::<Result<_>>()?,
-                output: value(position),
-            };
-            // SAFETY: passed on to the caller.
-            unsafe { elementwise::run(&operation, &Workers::new(&|| None))? };
+            let Along { routine, cells, repeated, conversions } = along;
+            for (number, argument) in arguments.iter_mut().enumerate() {
+                if let Some((routine, size)) = conversions[number] {
+                    let to = converted(number, size);
+                    let is_single = repeated >> number & 1 == 1;
+                    calls.push(Call::conversion(routine, *argument, to, is_single));
+                    *argument = to;
+                }
+            }
+            let last = conversions[4].map(|(routine, size)| {
+                let from = converted(4, size);
+                Call::conversion(routine, from, std::mem::replace(&mut value, from), false)
+            });
+            let body = Body::Loop { routine, cells, repeated };
+            calls.push(Call { body, arguments, value, is_single: false });
+            calls.extend(last);
+        }
+        let is_loop = |call: &Call| matches!(call.body, Body::Loop { .. });
+        let elements = match calls.iter().all(is_loop) {
+            true => all.elements_within(FIRST_LEVEL).min(MOST),
+            false => all.elements(),
+        };
+        let (starts, bytes) = all.starts(elements);
+        let strides: SmallVec<[isize; 8]> = operands.arrays().map(last_stride).collect();
+        Ok(Calls { formula: formula.clone(), calls, strides, elements, starts, bytes })
+    }
+
+    /// Returns true if these are the loops for another piece of the same arrays.
+    fn are_for(&self, formula: &Formula, operands: &Operands) -> bool {
+        self.formula == *formula
+            && operands.arrays().map(last_stride).eq(self.strides.iter().copied())
+    }
+
+    /// Computes a piece.
+    ///
+    /// # Safety
+    /// See [`hal::operation`]; the loops are for the operands.
+    unsafe fn run(
+        &mut self,
+        piece: &Shape,
+        operands: &Operands,
+        buffer: &mut Buffer,
+    ) -> Result<()> {
+        let Some((&columns, outer)) = piece.split_last() else { return Ok(()) };
+        let base = buffer.room(self.bytes);
+        let mut addresses: SmallVec<[usize; 8]> = SmallVec::new();
+        for row in 0..outer.iter().product() {
+            addresses.clear();
+            addresses.extend(operands.arrays().map(|operand| {
+                let (mut address, mut rest) = (operand.address as usize, row);
+                for axis in (0..outer.len()).rev() {
+                    address = offset(address, rest % outer[axis], operand.strides[axis]);
+                    rest /= outer[axis];
+                }
+                address
+            }));
+            for start in (0..columns).step_by(self.elements) {
+                let length = self.elements.min(columns - start);
+                // SAFETY: passed on to the caller, for a part of the piece.
+                unsafe { self.part(&addresses, start, length, base)? };
+            }
         }
         Ok(())
+    }
+
+    /// Computes the elements from `start` of rows at these addresses; `base` is the address of the places.
+    ///
+    /// # Safety
+    /// See [`Calls::run`].
+    unsafe fn part(
+        &mut self,
+        rows: &[usize],
+        start: usize,
+        length: usize,
+        base: usize,
+    ) -> Result<()> {
+        let Calls { calls, strides, starts, .. } = self;
+        let address = |source: Source| match source {
+            Source::Array(array) => offset(rows[array], start, strides[array]),
+            Source::Place(place) => base + starts[place],
+            Source::Cell => 0,
+        };
+        for call in calls {
+            let value = address(call.value);
+            let length = if call.is_single { 1 } else { length };
+            match &mut call.body {
+                Body::Loop { routine, cells, repeated } => {
+                    let argument = |at: usize| match call.arguments.get(at) {
+                        None => std::ptr::null(),
+                        Some(Source::Cell) => (&raw const cells[at]).cast(),
+                        Some(&source) => pointer(address(source)).cast_const(),
+                    };
+                    let arguments = std::array::from_fn(argument);
+                    // SAFETY: contiguous or repeated elements of the loop's types. An argument is the value's memory
+                    // only if the loop allows it.
+                    unsafe { routine.call(pointer(value), &arguments, *repeated, length) };
+                }
+                Body::Operation(operation) => {
+                    operation.shape[0] = length;
+                    operation.output.address = value as u64;
+                    for (input, &source) in operation.inputs.iter_mut().zip(&call.arguments) {
+                        if let Input::Array(operand) = input {
+                            operand.address = address(source) as u64;
+                        }
+                    }
+                    // SAFETY: passed on to the caller.
+                    unsafe { elementwise::run(operation, &Workers::new(&|| None))? };
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Call {
+    fn conversion(routine: Routine, from: Source, to: Source, is_single: bool) -> Call {
+        let body = Body::Loop { routine, cells: [Cell([0; 16]); 4], repeated: 0 };
+        Call { body, arguments: smallvec![from], value: to, is_single }
+    }
+}
+
+fn last_stride(operand: &Operand) -> isize {
+    operand.strides.last().copied().unwrap_or(0)
+}
+
+/// Returns an input with another place of its array.
+fn of_array(input: &Input, place: impl Fn(&Operand) -> Operand) -> Input {
+    match input {
+        Input::Array(operand) => Input::Array(place(operand)),
+        Input::Scalar(scalar) => Input::Scalar(*scalar),
     }
 }
 

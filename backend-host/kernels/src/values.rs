@@ -1,7 +1,7 @@
 //! The values of a formula that a reduction reads. They are computed in pieces that stay in a processor's cache.
 
 use super::copy::Place;
-use super::fused::{Buffer, Places, Steps, contiguous};
+use super::fused::{Buffer, Memory, Places, Steps, contiguous};
 use super::strided::{offset, stride};
 use hal::operation::{FormulaValues, Operand, Shape, Strides};
 use hal::{Error, Result};
@@ -25,7 +25,7 @@ pub(super) struct Values<'a> {
 pub(super) struct Window {
     values: Buffer,
     /// For the values of steps.
-    steps: Buffer,
+    steps: Memory,
     /// The address and the number of the first value, and the number of values.
     base: usize,
     first: usize,
@@ -131,17 +131,17 @@ impl<'a> Values<'a> {
         number: usize,
         length: usize,
         to: usize,
-        buffer: &mut Buffer,
+        memory: &mut Memory,
     ) -> Result<()> {
         let size = self.size as isize;
         if self.is_flat {
             let from = Place { address: number * self.size, row: 0, column: size };
             // SAFETY: passed on to the caller.
-            return unsafe { self.strided(from, &smallvec![length], to, buffer) };
+            return unsafe { self.strided(from, &smallvec![length], to, memory) };
         }
         let FormulaValues { formula, values, shape, inputs } = self.description;
         let dtype = values.dtype;
-        let mut steps = Steps::new(formula, &self.places, length, buffer);
+        let mut steps = Steps::new(formula, &self.places, length, memory);
         let (mut at, end) = (number, number + length);
         while at < end {
             // The largest box of the inputs' axes that begins here.
@@ -184,7 +184,7 @@ impl<'a> Values<'a> {
         from: Place,
         piece: &Shape,
         to: usize,
-        buffer: &mut Buffer,
+        memory: &mut Memory,
     ) -> Result<()> {
         let FormulaValues { formula, values, inputs, .. } = self.description;
         let size = self.size as isize;
@@ -201,7 +201,7 @@ impl<'a> Values<'a> {
             }
         };
         let target = contiguous(to, values.dtype, piece);
-        let mut steps = Steps::new(formula, &self.places, piece.iter().product(), buffer);
+        let mut steps = Steps::new(formula, &self.places, piece.iter().product(), memory);
         // SAFETY: passed on to the caller.
         unsafe { steps.run(piece, inputs, here, |_| target.clone()) }
     }
