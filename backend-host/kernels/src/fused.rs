@@ -6,6 +6,7 @@
 use super::blocks::Routine;
 use super::copy::pointer;
 use super::elementwise::{self, Along};
+use super::kernel::EXPENSIVE;
 use super::pairwise::Cell;
 use super::parallel::Workers;
 use super::strided::{count, offset};
@@ -29,7 +30,7 @@ const FIRST_LEVEL: usize = 32 << 10;
 const FEWEST: usize = 256;
 
 /// The fewest elements of a row for which loops are called directly.
-const ROW: usize = 64;
+const ROW: usize = 512;
 
 /// The alignment of the values of a step: a line of a cache.
 const LINE: usize = 64;
@@ -127,7 +128,10 @@ pub(super) unsafe fn run(operation: &Fused, workers: &Workers<'_>) -> Result<()>
     let (axis, step) = pieces(shape, places.elements());
     let inner: usize = shape[axis..].iter().skip(1).product();
     let outer: usize = shape[..axis].iter().product();
-    let (rows, work) = (shape.get(axis).copied().unwrap_or(1), elements * formula.steps().len());
+    let rows = shape.get(axis).copied().unwrap_or(1);
+    // A loop over values in the first-level cache takes about half of a cheap loop's time.
+    let weight = |step: &Step| if step.function.is_long(step.compute) { 2 * EXPENSIVE } else { 1 };
+    let work = elements.saturating_mul(formula.steps().iter().map(weight).sum::<usize>() + 1) / 2;
     let per_row = rows.div_ceil(step);
     let failure = OnceLock::new();
     workers.split(outer * per_row, 1, work, &|range| {

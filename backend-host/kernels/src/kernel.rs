@@ -22,7 +22,7 @@ pub struct Kernel {
 }
 
 /// The weight of an element in a loop that is limited by arithmetic.
-const EXPENSIVE: usize = 8;
+pub(super) const EXPENSIVE: usize = 8;
 
 impl Kernel {
     /// Returns the work for this number of elements, counted in elements of a cheap loop.
