@@ -9,8 +9,7 @@ pub use properties::{
 use crate::error::{Error, Result};
 use crate::event::{Event, EventOptions};
 use crate::features::Features;
-use crate::module::Compiled;
-use crate::module::{LinkInput, LoadOptions, Module, ModuleSource};
+use crate::module::{Compiled, LinkInput, LoadOptions, Module, ModuleSource};
 use crate::stream::{Stream, StreamOptions};
 use crate::texture::{ArrayShape, Sampling, TextureHandle, TextureResource};
 use std::any::Any;
@@ -197,10 +196,7 @@ pub unsafe trait Device: Send + Sync + Debug {
         options: &LoadOptions,
     ) -> Result<Arc<dyn Module>> {
         let _ = (source, options);
-        Err(Error::unsupported(
-            "load_module",
-            format!("device {} does not load kernels from source or images", self.id()),
-        ))
+        self.id().lacks("load_module", "does not load kernels from source or images")
     }
 
     /// Compiles CUDA C to code that [`Device::load_module`] accepts as an image. The compiler's messages show `name`
@@ -210,7 +206,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// `CompileFailed` with the compiler's log; `Unsupported` if no compiler is available.
     fn compile(&self, text: &str, name: &str, options: &[&str]) -> Result<Compiled> {
         let _ = (text, name, options);
-        Err(Error::unsupported("compile", format!("device {} does not compile kernels", self.id())))
+        self.id().lacks("compile", "does not compile kernels")
     }
 
     /// Returns the name and the version of the compiler of [`Device::compile`].
@@ -218,7 +214,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// # Errors
     /// `Unsupported` if no compiler is available. The message says what to install.
     fn compiler(&self) -> Result<String> {
-        Err(Error::unsupported("compile", format!("device {} does not compile kernels", self.id())))
+        self.id().lacks("compile", "does not compile kernels")
     }
 
     /// Links code from several inputs to one image (`cuLinkCreate` and related functions,
@@ -228,7 +224,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// `CompileFailed` with the linker's log; `Unsupported` if no linker is available.
     fn link(&self, inputs: &[LinkInput<'_>], options: &LoadOptions) -> Result<Compiled> {
         let _ = (inputs, options);
-        Err(Error::unsupported("link", format!("device {} does not link code", self.id())))
+        self.id().lacks("link", "does not link code")
     }
 
     /// Waits until all work of the device has run (`cuCtxSynchronize`, `hipDeviceSynchronize`).
@@ -262,10 +258,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// # Safety
     /// `handle` is a stream of this device and lives as long as the object.
     unsafe fn stream_from_handle(&self, handle: u64) -> Result<Arc<dyn Stream>> {
-        Err(Error::unsupported(
-            "stream_from_handle",
-            format!("device {} cannot take the stream {handle:#x}", self.id()),
-        ))
+        self.id().lacks("stream_from_handle", format_args!("cannot take the stream {handle:#x}"))
     }
 
     /// Returns an object for an event that another library created and recorded. The event is not
@@ -277,10 +270,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// # Safety
     /// `handle` is an event of this device's driver and lives as long as the object.
     unsafe fn event_from_handle(&self, handle: u64) -> Result<Arc<dyn Event>> {
-        Err(Error::unsupported(
-            "event_from_handle",
-            format!("device {} cannot take the event {handle:#x}", self.id()),
-        ))
+        self.id().lacks("event_from_handle", format_args!("cannot take the event {handle:#x}"))
     }
 
     /// Returns the least and the greatest priority of streams; smaller numbers run first
@@ -318,10 +308,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// `Unsupported` if the device does not support managed memory; `OutOfMemory`.
     fn allocate_managed(&self, bytes: usize) -> Result<u64> {
         let _ = bytes;
-        Err(Error::unsupported(
-            "allocate_managed",
-            format!("device {} has no managed memory", self.id()),
-        ))
+        self.id().lacks("allocate_managed", "has no managed memory")
     }
 
     /// Allocates an array for textures and surfaces, with undefined texels, and returns its handle
@@ -332,7 +319,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// does not support.
     fn create_array(&self, shape: &ArrayShape) -> Result<u64> {
         let _ = shape;
-        Err(Error::unsupported("create_array", format!("device {} has no textures", self.id())))
+        self.id().lacks("create_array", "has no textures")
     }
 
     /// Creates a texture object, and returns the number that kernels use for it (`cuTexObjectCreate`). The resource
@@ -350,7 +337,7 @@ pub unsafe trait Device: Send + Sync + Debug {
         sampling: &Sampling,
     ) -> Result<u64> {
         let _ = (resource, sampling);
-        Err(Error::unsupported("create_texture", format!("device {} has no textures", self.id())))
+        self.id().lacks("create_texture", "has no textures")
     }
 
     /// Creates a surface object over an array, and returns the number that kernels use for it (`cuSurfObjectCreate`).
@@ -362,7 +349,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// The array stays allocated until the object is destroyed.
     unsafe fn create_surface(&self, array: u64) -> Result<u64> {
         let _ = array;
-        Err(Error::unsupported("create_surface", format!("device {} has no surfaces", self.id())))
+        self.id().lacks("create_surface", "has no surfaces")
     }
 
     /// Frees an array, or destroys a texture or surface object (`cuArrayDestroy`,
@@ -375,7 +362,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// The handle is of that kind, and no queued or running work uses it.
     unsafe fn destroy_texture(&self, kind: TextureHandle, handle: u64) -> Result<()> {
         let _ = (kind, handle);
-        Err(Error::unsupported("destroy_texture", format!("device {} has no textures", self.id())))
+        self.id().lacks("destroy_texture", "has no textures")
     }
 
     /// Returns the base address and the bytes of the allocation that contains `address`
@@ -386,10 +373,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// allocations.
     fn address_range(&self, address: u64) -> Result<(u64, usize)> {
         let _ = address;
-        Err(Error::unsupported(
-            "address_range",
-            format!("device {} does not report the range of an allocation", self.id()),
-        ))
+        self.id().lacks("address_range", "does not report the range of an allocation")
     }
 
     /// Returns true if kernels on this device could access memory of `other`
@@ -409,10 +393,8 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// `InvalidArgument` for a device of another backend or for this device itself; `Unsupported` if the backend lacks
     /// peer access; the driver's, if the devices cannot access each other.
     fn enable_peer_access(&self, other: &dyn Device) -> Result<()> {
-        Err(Error::unsupported(
-            "enable_peer_access",
-            format!("device {} cannot access device {}", self.id(), other.id()),
-        ))
+        let what = format_args!("cannot access device {}", other.id());
+        self.id().lacks("enable_peer_access", what)
     }
 
     /// Ends the access that [`Device::enable_peer_access`] enabled (`cuCtxDisablePeerAccess`,
@@ -422,10 +404,8 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// `InvalidArgument` for a device of another backend or for this device itself; `Unsupported` if the backend lacks
     /// peer access.
     fn disable_peer_access(&self, other: &dyn Device) -> Result<()> {
-        Err(Error::unsupported(
-            "disable_peer_access",
-            format!("device {} cannot access device {}", self.id(), other.id()),
-        ))
+        let what = format_args!("cannot access device {}", other.id());
+        self.id().lacks("disable_peer_access", what)
     }
 
     /// Returns the bytes of freed memory that are kept for later allocations, which
@@ -455,10 +435,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// `Unsupported` if the device does not have a pool.
     fn set_release_threshold(&self, bytes: usize) -> Result<()> {
         let _ = bytes;
-        Err(Error::unsupported(
-            "set_release_threshold",
-            format!("device {} has no pool", self.id()),
-        ))
+        self.id().lacks("set_release_threshold", "has no pool")
     }
 
     /// Returns a handle with which another process can open memory of [`Device::allocate`]
@@ -468,10 +445,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// `Unsupported` where the device cannot share memory; `InvalidArgument` for memory of a pool.
     fn export_memory(&self, address: u64) -> Result<IpcHandle> {
         let _ = address;
-        Err(Error::unsupported(
-            "export_memory",
-            format!("device {} does not share memory between processes", self.id()),
-        ))
+        self.id().lacks("export_memory", "does not share memory between processes")
     }
 
     /// Opens memory that another process exported, and returns its address here
@@ -482,10 +456,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// process or of memory that has been freed.
     fn import_memory(&self, handle: &IpcHandle) -> Result<u64> {
         let _ = handle;
-        Err(Error::unsupported(
-            "import_memory",
-            format!("device {} does not share memory between processes", self.id()),
-        ))
+        self.id().lacks("import_memory", "does not share memory between processes")
     }
 
     /// Closes memory that [`Device::import_memory`] opened (`cuIpcCloseMemHandle`,
@@ -498,10 +469,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// No queued or running work uses the memory.
     unsafe fn close_imported(&self, address: u64) -> Result<()> {
         let _ = address;
-        Err(Error::unsupported(
-            "close_imported",
-            format!("device {} does not share memory between processes", self.id()),
-        ))
+        self.id().lacks("close_imported", "does not share memory between processes")
     }
 
     /// Returns a handle with which another process can open an event created with `interprocess`
@@ -512,10 +480,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// `interprocess`.
     fn export_event(&self, event: &dyn Event) -> Result<IpcHandle> {
         let _ = event;
-        Err(Error::unsupported(
-            "export_event",
-            format!("device {} does not share events between processes", self.id()),
-        ))
+        self.id().lacks("export_event", "does not share events between processes")
     }
 
     /// Opens an event that another process exported (`cuIpcOpenEventHandle`,
@@ -525,10 +490,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// `Unsupported` where the device cannot share events; else the driver's.
     fn import_event(&self, handle: &IpcHandle) -> Result<Arc<dyn Event>> {
         let _ = handle;
-        Err(Error::unsupported(
-            "import_event",
-            format!("device {} does not share events between processes", self.id()),
-        ))
+        self.id().lacks("import_event", "does not share events between processes")
     }
 
     /// Returns a limit of the device's context, by its number in `CUlimit` (`cuCtxGetLimit`, `hipDeviceGetLimit`).
@@ -536,7 +498,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// # Errors
     /// `Unsupported` for a limit that the device does not have.
     fn limit(&self, limit: i32) -> Result<usize> {
-        Err(Error::unsupported("limit", format!("device {} has no limit {limit}", self.id())))
+        self.id().lacks("limit", format_args!("has no limit {limit}"))
     }
 
     /// Sets a limit of the device's context; the driver may round the value (`cuCtxSetLimit`,
@@ -547,7 +509,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// the driver refuses.
     fn set_limit(&self, limit: i32, value: usize) -> Result<()> {
         let _ = value;
-        Err(Error::unsupported("set_limit", format!("device {} has no limit {limit}", self.id())))
+        self.id().lacks("set_limit", format_args!("has no limit {limit}"))
     }
 
     /// Returns the driver's handle of the device's primary context, a `CUcontext` or `hipCtx_t`, for other libraries.
@@ -557,8 +519,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// # Errors
     /// `Unsupported` if the device does not have such a handle.
     fn context_handle(&self) -> Result<u64> {
-        let reason = format!("device {} has no context of a driver", self.id());
-        Err(Error::unsupported("context_handle", reason))
+        self.id().lacks("context_handle", "has no context of a driver")
     }
 
     /// Makes the device's context the current one of the calling thread, for other libraries' calls
@@ -587,7 +548,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// Nothing reads or writes page-locked memory of the device from now on. No other library of the process uses the
     /// device during the reset, or later uses objects that it created before.
     unsafe fn reset(&self) -> Result<()> {
-        Err(Error::unsupported("reset", format!("device {} cannot be reset", self.id())))
+        self.id().lacks("reset", "cannot be reset")
     }
 
     /// Returns the backend's own object, inside all decorators.

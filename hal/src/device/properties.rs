@@ -78,6 +78,11 @@ impl DeviceId {
             format!("{argument} belongs to device {there}; one of device {here} is needed");
         Error::invalid(call, detail)
     }
+
+    /// Returns the error of a call that the device does not support: `what` is the predicate of the sentence.
+    pub(crate) fn lacks<T>(self, call: &'static str, what: impl fmt::Display) -> Result<T> {
+        Err(Error::unsupported(call, format!("device {self} {what}")))
+    }
 }
 
 impl PartialEq for DeviceId {
