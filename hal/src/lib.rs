@@ -58,7 +58,6 @@ mod enumeration;
 
 pub mod abi;
 pub mod backend;
-pub mod backlog;
 pub mod checking;
 pub mod device;
 pub mod dtype;
@@ -109,6 +108,7 @@ pub use module::{
     Kernel, KernelAttribute, LaunchConfig, LaunchLimits, LinkInput, LinkKind, LoadOptions, Module,
     ModuleSource, Parameter, SourceText,
 };
+pub use nonblocking::backlog;
 pub use num_complex::Complex;
 pub use scalar::Scalar;
 pub use status::{Api, Status};

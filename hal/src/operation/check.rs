@@ -2,13 +2,14 @@
 
 use super::{
     Description, Elementwise, Epilogue, Gather, Indexed, Input, Mapped, MatrixProduct, Nonzero,
-    Operand, Reduce, Scan, Scatter, Sequence, Sort, shape_text,
+    Operand, Random, RandomSource, Reduce, Scan, Scatter, Sequence, Sort, shape_text,
 };
 use crate::Complex;
 use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
 use crate::function::{Function, Reduction, UnaryFunction};
 use crate::scalar::Scalar;
+use random::distribution::Distribution;
 
 impl Description {
     #[inline]
@@ -308,6 +309,64 @@ impl Sequence {
         *step = step.cast(output.dtype)?;
         Ok(())
     }
+}
+
+impl Random {
+    pub(super) fn check(&self) -> Result<()> {
+        let Random { source, distribution, output, .. } = self;
+        check_strides("random", 1, [output])?;
+        let size = output.dtype.size() as isize;
+        if output.strides[0] != size {
+            let detail = format!("the output's stride is {}, not {size}", output.strides[0]);
+            return Err(Error::invalid("random", detail));
+        }
+        let is_wide = match source {
+            RandomSource::States { generator, .. } => generator.bits() == 64,
+            RandomSource::Seed(_) => false,
+        };
+        let is_seed = matches!(source, RandomSource::Seed(_));
+        let dtypes: &[DType] = match distribution {
+            Distribution::Bits if is_wide => {
+                &[DType::Int32, DType::UInt32, DType::Int64, DType::UInt64]
+            }
+            Distribution::Bits => &[DType::Int32, DType::UInt32],
+            Distribution::HalfOpen if is_seed => &[DType::Float32, DType::Float64],
+            Distribution::HalfOpen => &[],
+            _ if is_seed => &[],
+            Distribution::Poisson { .. } => &[DType::UInt32],
+            Distribution::PoissonOfElement => &[DType::Float32, DType::Float64, DType::UInt32],
+            _ => &[DType::Float32, DType::Float64],
+        };
+        if !dtypes.contains(&output.dtype) {
+            let allowed: Vec<_> = dtypes.iter().map(DType::to_string).collect();
+            return Err(Error::invalid_type(
+                "random",
+                format!(
+                    "{distribution:?} of {source:?} makes no numbers of dtype {}; allowed: {}",
+                    output.dtype,
+                    if allowed.is_empty() { "none".into() } else { allowed.join(", ") },
+                ),
+            ));
+        }
+        match *distribution {
+            Distribution::LogNormal { mean, deviation } => {
+                finite("mean", mean)?;
+                finite("deviation", deviation)
+            }
+            Distribution::Poisson { mean } if mean < 0.0 => {
+                Err(Error::invalid("random", format!("the mean is {mean}; it cannot be negative")))
+            }
+            Distribution::Poisson { mean } => finite("mean", mean),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn finite(name: &str, value: f64) -> Result<()> {
+    if value.is_finite() {
+        return Ok(());
+    }
+    Err(Error::invalid("random", format!("the {name} is {value}; a finite number is needed")))
 }
 
 impl Nonzero {

@@ -4,7 +4,7 @@
 //! The next user's work is ordered after theirs, without any wait on the host. A block is free as soon as
 //! only the pool refers to it.
 
-use super::bins::{Bins, PoolCounts, bin_number, block_size};
+use super::{Bins, PoolCounts, bin_number, block_size};
 use crate::device::{Device, DeviceId};
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::{Allocator, DeviceMemory};

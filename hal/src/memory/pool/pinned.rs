@@ -1,6 +1,6 @@
 //! A pool of page-locked memory.
 
-use super::bins::{Bins, PoolCounts, bin_number, block_size};
+use super::{Bins, PoolCounts, bin_number, block_size};
 use crate::device::{Device, DeviceId, PinnedOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::PinnedMemory;
