@@ -8,7 +8,6 @@
 
 mod bundle;
 mod elf;
-mod fatbin;
 
 use hal::error::{Error, Result};
 
@@ -34,8 +33,8 @@ type Checked = std::result::Result<(), String>;
 pub fn examine(bytes: &[u8]) -> Result<Format> {
     let (form, checked) = if bytes.starts_with(elf::MAGIC) {
         (Format::Elf, elf::check(bytes))
-    } else if bytes.starts_with(&fatbin::MAGIC) {
-        (Format::FatBinary, fatbin::check(bytes))
+    } else if bytes.starts_with(&FATBIN) {
+        (Format::FatBinary, check_fatbin(bytes))
     } else if bytes.starts_with(bundle::PLAIN) {
         (Format::FatBinary, bundle::check(bytes))
     } else if bytes.starts_with(bundle::COMPRESSED) {
@@ -90,4 +89,40 @@ fn part(bytes: &[u8], offset: u64, size: u64) -> Option<&[u8]> {
 /// Reads a little-endian number of 1 to 8 bytes.
 fn number(bytes: &[u8], offset: u64, size: u64) -> Option<u64> {
     Some(part(bytes, offset, size)?.iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte)))
+}
+
+// Fat binaries, in which nvcc packs code for several devices: a header, then entries of cubins and PTX. NVIDIA does
+// not document the format; this is the layout that cuobjdump prints and that other tools use.
+
+const FATBIN: [u8; 4] = [0x50, 0xed, 0x55, 0xba];
+const FATBIN_HEADER: u64 = 16;
+/// The first bytes of an entry's header, which contain the entry's size.
+const FATBIN_ENTRY: u64 = 16;
+
+/// Checks that the entries fill the body, because a driver walks from one entry to the next.
+fn check_fatbin(bytes: &[u8]) -> Checked {
+    let cut = || "is a fatbin cut short".to_owned();
+    // The sizes of the header (16 bits) and of the rest (64 bits).
+    let (header, body) = number(bytes, 6, 2).zip(number(bytes, 8, 8)).ok_or_else(cut)?;
+    if header < FATBIN_HEADER {
+        return Err("is a damaged fatbin: its header has no room".into());
+    }
+    let mut rest = part(bytes, header, body).ok_or_else(cut)?;
+    for index in 0.. {
+        if rest.is_empty() {
+            break;
+        }
+        let damaged = || format!("is a damaged fatbin: entry {index} is not inside the file");
+        // The sizes of the entry's header (32 bits) and of its code (64 bits).
+        let (header, size) = number(rest, 4, 4).zip(number(rest, 8, 8)).ok_or_else(damaged)?;
+        let whole =
+            header.checked_add(size).filter(|_| header >= FATBIN_ENTRY).ok_or_else(damaged)?;
+        let entry = part(rest, 0, whole).ok_or_else(damaged)?;
+        let code = &entry[header as usize..];
+        if code.starts_with(elf::MAGIC) {
+            elf::check(code).map_err(|what| format!("is a fatbin whose entry {index} {what}"))?;
+        }
+        rest = &rest[entry.len()..];
+    }
+    Ok(())
 }

@@ -6,21 +6,22 @@
 
 mod elementwise;
 mod reduce;
-mod rows;
 
 use crate::source::ctype::{Frequency, frequency};
 use crate::source::{KernelSpec, Plan};
 use elementwise::{binary, casts, mixed, moves, ternary, unary};
-use hal::dtype::DType::{Complex64, Complex128, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
+use hal::dtype::DType::{
+    Complex64, Complex128, Float32, Float64, Int32, Int64, UInt8, UInt16, UInt32, UInt64,
+};
 use hal::dtype::{DType, Kind};
 use hal::function::{BinaryFunction, Reduction, UnaryFunction, Usage, Value};
 use hal::operation::{
-    Description, Gather, Indexed, Input, Nonzero, Operand, Operation, Scatter, Sequence,
+    Description, Gather, Indexed, Input, MatrixProduct, Nonzero, Operand, Operation, Random,
+    RandomSource, Scatter, Sequence, Sort,
 };
-use hal::random::Generator;
+use hal::random::{Distribution, Generator};
 use hal::scalar::Scalar;
 use reduce::{reduce, scans, widened};
-use rows::{draws, products, sorts};
 use std::collections::HashSet;
 
 /// Operations that are compiled as one unit, because programs use them together.
@@ -178,6 +179,84 @@ fn gathers_and_scatters(word: DType) -> Vec<Description> {
         }
     }
     operations
+}
+
+// Sorts, products of matrices and random numbers of the catalogue.
+
+/// Returns the sorts of a dtype: short rows and long ones, values and indices.
+fn sorts(dtype: DType) -> Vec<Description> {
+    let mut operations = Vec::new();
+    for length in [4096, 1 << 20] {
+        for indices in [false, true] {
+            let output = if indices { Int64 } else { dtype };
+            operations.push(Description::Sort(Sort {
+                rows: 1,
+                length,
+                indices,
+                input: operand(dtype, &[length as isize, 1]),
+                output: operand(output, &[length as isize, 1]),
+            }));
+        }
+    }
+    operations
+}
+
+/// Returns the products of matrices of a dtype: each tile's size, whole sums and parts of them, and
+/// matrices that are transposed.
+fn products(dtype: DType) -> Vec<Description> {
+    if !is_main(dtype) && !dtype.is_complex() {
+        return Vec::new();
+    }
+    let along: &[[bool; 2]] = match dtype {
+        Float32 | Float64 => &[[true, false], [true, true], [false, false]],
+        _ => &[[true, false]],
+    };
+    let mut operations = Vec::new();
+    for [rows, terms, columns] in
+        [[16, 16, 16], [16, 4096, 16], [256, 256, 256], [256, 4096, 256], [4096, 4096, 4096]]
+    {
+        for [left_along, right_along] in along {
+            let strides = |along: bool, lines: usize, length: usize| {
+                if along { [length as isize, 1] } else { [1, lines as isize] }
+            };
+            let [row, term] = strides(*left_along, rows, terms);
+            let [column, line] = strides(*right_along, columns, terms);
+            operations.push(Description::MatrixProduct(MatrixProduct {
+                compute: dtype,
+                batch: [].into_iter().collect(),
+                rows,
+                terms,
+                columns,
+                left: operand(dtype, &[row, term]),
+                right: operand(dtype, &[line, column]),
+                output: operand(dtype, &[columns as isize, 1]),
+            }));
+        }
+    }
+    operations
+}
+
+/// Returns what a generator draws, or a seed's sequence.
+fn draws(generator: Option<Generator>) -> Vec<Description> {
+    let source = match generator {
+        Some(generator) => RandomSource::States { generator, address: 1 << 20 },
+        None => RandomSource::Seed(0),
+    };
+    let distributions = [
+        Distribution::Bits,
+        Distribution::Uniform,
+        Distribution::HalfOpen,
+        Distribution::Normal,
+        Distribution::LogNormal { mean: 0.0, deviation: 1.0 },
+        Distribution::Poisson { mean: 1.0 },
+        Distribution::PoissonOfElement,
+    ];
+    let dtypes = [Int32, UInt32, Int64, UInt64, Float32, Float64];
+    let draw = |distribution, dtype| {
+        let output = operand(dtype, &[1]);
+        Description::Random(Random { source, distribution, length: 4096, output })
+    };
+    distributions.iter().flat_map(|it| dtypes.map(|dtype| draw(*it, dtype))).collect()
 }
 
 // Typical memory layouts of operands.
