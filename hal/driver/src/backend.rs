@@ -1,19 +1,84 @@
-//! A vendor's backend: its initialised driver, and its devices.
+//! A vendor's backend: opening its library, its initialised driver, and its devices.
 
-use super::calls::Calls;
+use super::calls::{Calls, Names, VendorCalls};
 use super::context::{Context, lock};
 use super::device::DriverDevice;
-use super::errors::{Driver, optional};
 use super::state::DeviceState;
 use super::vendor::Vendor;
+use super::vendor::{Driver, optional};
 use hal::backend::Backend;
 use hal::device::{Device, DeviceAttribute, DeviceProperties};
 use hal::error::{Error, ErrorKind, Result};
+use hal::library::{Library, Search};
 use hal::process;
 use hal::status::{Api, Status, meaning};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
+
+/// A vendor's driver as a library that may be present.
+pub trait DriverLibrary: Vendor + Sized + 'static {
+    /// The name of the library in messages: "the CUDA driver".
+    const LIBRARY: &'static str;
+    /// The symbols of the table's functions.
+    const NAMES: &'static Names;
+    /// The vendor-specific functions.
+    type Own: VendorCalls;
+
+    /// Returns the vendor's part, over the functions found in `library`. The driver is not initialised
+    /// yet.
+    fn new(own: Self::Own, calls: &Calls, library: Library) -> Self;
+}
+
+/// Returns a search for the library of the driver `D`, without candidates.
+pub fn search<D: DriverLibrary>() -> Search {
+    Search::new(D::LIBRARY)
+}
+
+/// Opens the first library of a search that is the driver `D`, initialises it (`cuInit`, `hipInit`)
+/// and returns its backend. Does not create a context.
+///
+/// # Errors
+/// `BackendUnavailable` with every path and symbol tried, or with the driver's status if it cannot be
+/// initialised or does not have a device.
+///
+/// # Safety
+/// The files of the search are the vendor's driver, or libraries that behave like it; the types of
+/// `D`'s tables match the vendor's declarations.
+pub unsafe fn open<D: DriverLibrary>(search: &Search) -> Result<Arc<dyn Backend>> {
+    let accept = |library: Library| {
+        // SAFETY: the caller's promise, here and below.
+        let (calls, own) = unsafe { (Calls::find(D::NAMES, library)?, D::Own::find(library)?) };
+        let vendor = Box::new(D::new(own, &calls, library));
+        // SAFETY: as above.
+        unsafe { initialise(vendor, calls) }
+    };
+    // SAFETY: as above.
+    unsafe { search.open(accept) }
+}
+
+/// Opens the driver `D` from a file.
+///
+/// # Errors
+/// As for [`open`].
+///
+/// # Safety
+/// As for [`open`], for this file.
+pub unsafe fn open_file<D: DriverLibrary>(path: &Path) -> Result<Arc<dyn Backend>> {
+    // SAFETY: the caller's promise.
+    unsafe { open::<D>(&search::<D>().candidates([path])) }
+}
+
+/// Returns the symbols that are looked up in the library of the driver `D`: the required ones, and the
+/// ones without which a single call is `Unsupported`.
+pub fn symbols<D: DriverLibrary>() -> (Vec<&'static str>, Vec<&'static str>) {
+    let mut required = D::NAMES.required();
+    required.extend(D::Own::REQUIRED);
+    let mut optional = D::NAMES.optional();
+    optional.extend(D::Own::OPTIONAL);
+    (required, optional)
+}
 
 /// The devices of one vendor.
 #[derive(Debug)]
@@ -33,7 +98,7 @@ struct DriverBackend {
 /// The functions of the table behave as the vendor documents for their names, with the parameters
 /// of [`Calls`]; the vendor's part returns the driver's results unchanged. All other code of this crate
 /// trusts their results: addresses, sizes, handles.
-pub(super) unsafe fn open(vendor: Box<dyn Vendor>, calls: Calls) -> Result<Arc<dyn Backend>> {
+unsafe fn initialise(vendor: Box<dyn Vendor>, calls: Calls) -> Result<Arc<dyn Backend>> {
     process::watch();
     let driver = Arc::new(Driver::new(vendor, calls));
     let unavailable = |code: c_int, what: &str| {

@@ -1,15 +1,20 @@
 //! Builtin operations: code embedded in the program, from the on-disk cache or compiled from
 //! generated source. It is loaded once per device and kept.
 
+use super::blas;
 use super::calls::Handle;
 use super::context::Context;
+use super::kernel::launch;
+use super::stream::DriverStream;
 use codegen::compile::embedded::{EmbeddedModule, ModuleId};
 use codegen::compile::format::examine;
 use codegen::compile::{Compilation, find_code, would_fail_again};
-use codegen::source::KernelSpec;
+use codegen::source::{KernelSpec, Plan};
 use hal::error::{Error, Result};
 use hal::locks::{LOADING, Ranked};
 use hal::nonblocking;
+use hal::operation::{Description, Operation};
+use hal::stream::StreamCore;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::ffi::CString;
@@ -171,4 +176,59 @@ fn find_kernels(context: &Context, module: Handle, names: &[String]) -> Result<K
         Ok(function)
     };
     names.iter().map(kernel).collect()
+}
+
+/// Queues a builtin operation.
+///
+/// # Safety
+/// As for [`Stream::execute`](hal::stream::StreamCore::execute).
+pub(super) unsafe fn execute(stream: &DriverStream, operation: &Operation) -> Result<()> {
+    if let Description::MatrixProduct(product) = operation.description() {
+        // SAFETY: the caller's promise.
+        if unsafe { blas::multiply(stream, product) }? {
+            return Ok(());
+        }
+    }
+    let mut plan = Plan::new(operation)?;
+    if plan.launches().is_empty() {
+        return Ok(());
+    }
+    let kernels = stream.device().builtins.get(plan.spec())?;
+    let workspace_bytes = plan.workspace_bytes();
+    if workspace_bytes == 0 {
+        // SAFETY: the caller's promise.
+        return unsafe { launch_all(stream, &plan, &kernels) };
+    }
+    let workspace = stream.allocate(workspace_bytes)?;
+    plan.set_workspace(workspace);
+    // SAFETY: the caller's promise, and the workspace is large enough.
+    let launched = unsafe { launch_all(stream, &plan, &kernels) };
+    // SAFETY: the workspace was allocated above, and only the launches before this use it.
+    launched.and(unsafe { stream.free(workspace, workspace_bytes) })
+}
+
+/// # Safety
+/// The plan's arguments match its kernels, and its addresses stay allocated until the launches have
+/// run.
+unsafe fn launch_all(stream: &DriverStream, plan: &Plan, kernels: &[Handle]) -> Result<()> {
+    let context = stream.context();
+    let _scope = stream.enter()?;
+    for each in plan.launches() {
+        let mut arguments = plan.arguments(each);
+        let adding = stream.adding()?;
+        // SAFETY: the caller's promise; the driver reads the arguments before it returns.
+        let code = unsafe {
+            let function = kernels[each.kernel];
+            launch(
+                &context.driver.calls,
+                function,
+                stream.raw(),
+                &each.config,
+                arguments.as_mut_ptr(),
+            )
+        };
+        drop(adding);
+        context.check("execute", code)?;
+    }
+    Ok(())
 }

@@ -2,10 +2,10 @@
 //! thread's own context.
 
 use super::calls::Handle;
-use super::errors::Driver;
+use super::features::QuerySupport;
 use super::memory::DeviceAllocator;
-use super::query_support::QuerySupport;
 use super::state::{CaptureState, capture_of};
+use super::vendor::Driver;
 use super::vendor::Lasting;
 use hal::device::DeviceId;
 use hal::error::{Error, ErrorKind, Result};

@@ -2,7 +2,6 @@
 
 use super::calls::{Handle, LEGACY};
 use super::context::Context;
-use super::errors::optional;
 use super::event::DriverEvent;
 use super::features::features;
 use super::memory::pool::out_of_memory;
@@ -12,6 +11,7 @@ use super::sharing;
 use super::state::DeviceState;
 use super::stream::DriverStream;
 use super::texture::{ArrayDescription, TextureCalls};
+use super::vendor::optional;
 use codegen::compile::{Compilation, Compiled, compile_cached};
 use hal::device::{
     Device, DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,

@@ -2,11 +2,11 @@
 
 use crate::calls::{Calls, Handle};
 use crate::context::{Context, lock};
-use crate::errors::optional;
 use crate::features::COOPERATIVE_LAUNCH;
 use crate::module::LoadedCode;
 use crate::stream::DriverStream;
 use crate::vendor::Lasting;
+use crate::vendor::optional;
 use hal::device::DeviceAttribute;
 use hal::error::{Error, ErrorKind, Result};
 use hal::memory::GraphObject;

@@ -13,15 +13,12 @@ mod builtin;
 pub mod calls;
 mod context;
 mod device;
-mod errors;
 mod event;
 mod features;
 mod kernel;
 mod memory;
 mod module;
-mod open;
 mod pages;
-mod query_support;
 mod sharing;
 mod staging;
 mod state;
@@ -29,6 +26,7 @@ mod stream;
 pub mod texture;
 pub mod vendor;
 
+pub use backend::{DriverLibrary, open, open_file, search, symbols};
+pub use calls::VendorCalls;
 #[doc(hidden)]
 pub use hal::abi;
-pub use open::{DriverLibrary, VendorCalls, open, open_file, search, symbols};

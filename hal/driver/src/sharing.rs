@@ -1,10 +1,10 @@
 //! Memory of other devices, through peer access; memory and events shared between processes.
 
 use crate::context::Context;
-use crate::errors::optional;
 use crate::event;
 use crate::event::DriverEvent;
 use crate::state::DeviceState;
+use crate::vendor::optional;
 use hal::device::IpcHandle;
 use hal::error::{Error, ErrorKind, Result};
 use hal::event::Event;

@@ -1,7 +1,6 @@
 //! Streams of a driver: their ownership and lifetime. Their operations are in `queue`.
 
 mod capture;
-mod execute;
 mod graph;
 pub(super) mod open_captures;
 mod queue;

@@ -2,7 +2,7 @@
 
 use crate::calls::{Handle, PER_THREAD, PoolAccess, PoolProperties};
 use crate::context::Context;
-use crate::errors::Driver;
+use crate::vendor::Driver;
 use hal::error::{Error, Result};
 use hal::locks::{LEAF, POOL, Ranked};
 use hal::status::Status;

@@ -2,7 +2,7 @@
 //! chunk while the thread fills or empties another.
 
 use crate::calls::{Handle, NO_TIMING, NON_BLOCKING};
-use crate::errors::Driver;
+use crate::vendor::Driver;
 use hal::environment;
 use hal::error::Result;
 use hal::status::Status;

@@ -7,7 +7,7 @@
 use super::buffers::{Failure, Part, SLOTS, Sizes, StagingBuffers};
 use crate::calls::Handle;
 use crate::context::lock;
-use crate::errors::Driver;
+use crate::vendor::Driver;
 use hal::poison::caught;
 use hal::status::Status;
 use std::collections::VecDeque;

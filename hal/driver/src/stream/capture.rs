@@ -3,8 +3,8 @@
 use super::DriverStream;
 use super::graph::DriverGraph;
 use crate::calls::Handle;
-use crate::errors::optional;
 use crate::event::DriverEvent;
+use crate::vendor::optional;
 use hal::error::{Error, Result};
 use hal::locks::NothingOrdered;
 use hal::memory::{CapturedMemory, GraphUses};
@@ -330,5 +330,4 @@ impl DriverStream {
 }
 
 #[cfg(test)]
-#[path = "capture/tests.rs"]
-mod tests;
+mod model;

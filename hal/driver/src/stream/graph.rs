@@ -2,9 +2,9 @@
 
 use crate::calls::Handle;
 use crate::context::Context;
-use crate::errors::optional;
 use crate::memory::DeviceAllocator;
 use crate::stream::DriverStream;
+use crate::vendor::optional;
 use hal::error::Result;
 use hal::memory::{BlockOwner, CapturedMemory, GraphUses, is_left};
 use hal::process;

@@ -1,11 +1,12 @@
 //! The operations of a driver's stream: [`Stream`] over the driver's calls.
 
+use super::transfer;
 use super::{DriverStream, Ownership};
-use super::{execute, transfer};
+use crate::builtin;
 use crate::calls::{Handle, NON_BLOCKING};
 use crate::device;
-use crate::errors::optional;
 use crate::event::{self, DriverEvent};
+use crate::vendor::optional;
 use hal::device::{Device, DeviceId};
 use hal::error::{Error, Result};
 use hal::event::{Event, EventOptions};
@@ -234,7 +235,7 @@ impl StreamCore for DriverStream {
     unsafe fn execute(&self, operation: &Operation) -> Result<()> {
         self.status.during(|| {
             // SAFETY: the caller's promise.
-            unsafe { execute::execute(self, operation) }
+            unsafe { builtin::execute(self, operation) }
         })
     }
 

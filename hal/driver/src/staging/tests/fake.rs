@@ -3,8 +3,8 @@
 
 use crate::calls::{Calls, Handle, Names};
 use crate::context::{Context, lock};
-use crate::errors::Driver;
 use crate::state::DeviceState;
+use crate::vendor::Driver;
 use crate::vendor::Vendor;
 use codegen::compile::{Compiled, Compiler};
 use hal::error::{Error, Result};
