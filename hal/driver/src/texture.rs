@@ -3,8 +3,7 @@
 
 use super::calls::Handle;
 use super::context::Context;
-use super::vendor::NO_SYMBOL;
-use super::vendor::optional;
+use super::vendor::{NO_SYMBOL, optional};
 use hal::error::{Error, Result};
 use hal::texture::{ArrayShape, Sampling, TextureHandle, TextureResource};
 use std::ffi::{c_int, c_uint};

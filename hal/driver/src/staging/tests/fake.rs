@@ -4,8 +4,7 @@
 use crate::calls::{Calls, Handle, Names};
 use crate::context::{Context, lock};
 use crate::state::DeviceState;
-use crate::vendor::Driver;
-use crate::vendor::Vendor;
+use crate::vendor::{Driver, Vendor};
 use codegen::compile::{Compiled, Compiler};
 use hal::error::{Error, Result};
 use hal::features::Feature;
