@@ -23,7 +23,7 @@ use super::strided::{count, for_each, offset, stride, widest, without};
 use super::tile::{Output, Scratch};
 use super::unsupported;
 use super::values::Values;
-use hal::function::Reduction;
+use hal::function::{Reduction, Start};
 use hal::operation::{Epilogue, Mapped, Operand, Reduce, Shape};
 use hal::{Complex, DType, Result, Scalar};
 use std::ops::Range;
@@ -102,7 +102,7 @@ unsafe fn pass(operation: &Reduce, about: Option<&Operand>, workers: &Workers<'_
         return Ok(());
     }
     if count(&folded) == 0 {
-        let identity = i64::from(matches!(reduction, Reduction::Product | Reduction::All));
+        let identity = i64::from(reduction.start() == Start::One);
         let value = match operation.epilogue {
             Epilogue::Identity => Scalar::new(identity),
             // Without elements, the identity is zero or NaN, whose square root is the same.

@@ -5,7 +5,7 @@ use super::promote::check_same_kind;
 use super::reduce::check_numeric;
 use hal::dtype::DType;
 use hal::error::{Error, Result};
-use hal::function::Reduction;
+use hal::function::{Reduction, Start};
 use hal::operation::{Operation, Scan, Shape, Strides};
 use hal::scalar::Scalar;
 
@@ -106,13 +106,12 @@ fn initial_value(
     exclusive: bool,
     initial: Option<Scalar>,
 ) -> Result<Scalar> {
-    match (initial, reduction) {
-        (Some(value), _) => value.cast(compute),
-        (None, Reduction::Product) => Scalar::new(true).cast(compute),
-        (None, Reduction::Minimum | Reduction::Maximum) if exclusive => Err(Error::invalid(
+    match initial {
+        Some(value) => value.cast(compute),
+        None if exclusive && !reduction.has_identity() => Err(Error::invalid(
             "scan",
             format!("initial is None; an exclusive scan by {reduction:?} needs a value"),
         )),
-        _ => Scalar::new(false).cast(compute),
+        None => Scalar::new(reduction.start() == Start::One).cast(compute),
     }
 }

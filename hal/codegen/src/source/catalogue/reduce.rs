@@ -42,7 +42,7 @@ pub(super) fn reduce(function: Reduction, dtype: DType) -> Vec<Description> {
         Reduction::Sum => true,
         Reduction::Product => main || dtype.is_complex(),
         Reduction::Minimum | Reduction::Maximum => main || dtype == UInt8,
-        Reduction::Any | Reduction::All => main || matches!(dtype, Bool | UInt8),
+        _ => main || matches!(dtype, Bool | UInt8),
     };
     if !defined || is_rare(dtype) {
         return Vec::new();
