@@ -31,6 +31,7 @@ macro_rules! define {
         /// # }
         /// ```
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
         pub enum DType {
             $($(#[doc = $doc])+ $variant,)*
             /// Records of the given size in bytes. They can be stored, copied, filled and viewed, but not calculated
@@ -111,6 +112,7 @@ pub struct Extension {
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Kind {
     /// Truth values.
     Bool,

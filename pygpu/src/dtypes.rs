@@ -99,7 +99,7 @@ fn kind_code(kind: Kind) -> u8 {
         Kind::Signed => b'i',
         Kind::Float => b'f',
         Kind::Complex => b'c',
-        Kind::Opaque => b'V',
+        _ => b'V',
     }
 }
 

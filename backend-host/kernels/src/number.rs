@@ -209,7 +209,7 @@ macro_rules! with_number {
                 type $T = with_number!(@number $kind $rust);
                 $body
             })*
-            hal::DType::Opaque(_) => $other,
+            _ => $other,
         }
     };
     (@number Bool $rust:ty) => {

@@ -74,11 +74,11 @@ fn number<'py>(py: Python<'py>, array: &Array) -> PyResult<Option<Bound<'py, PyA
     let dtype = array.dtype();
     let wide = match dtype.kind() {
         _ if dtype.extension().is_some() => return Ok(None),
-        Kind::Opaque => return Ok(None),
         Kind::Bool | Kind::Unsigned => DType::UInt64,
         Kind::Signed => DType::Int64,
         Kind::Float => DType::Float64,
         Kind::Complex => DType::Complex128,
+        _ => return Ok(None),
     };
     let number = fetch_number(py, array)?.cast(wide).or_raise()?;
     Ok(if let Some(number) = number.get::<f64>() {

@@ -16,7 +16,7 @@ macro_rules! names {
         const fn names(dtype: DType) -> [&'static str; 3] {
             match dtype {
                 $(DType::$variant => [$value, $stored, $functions],)*
-                DType::Opaque(_) => names(DType::UInt8),
+                _ => names(DType::UInt8),
             }
         }
 
@@ -24,7 +24,7 @@ macro_rules! names {
         pub(super) const fn frequency(dtype: DType) -> Frequency {
             match dtype {
                 $(DType::$variant => Frequency::$use,)*
-                DType::Opaque(_) => Frequency::Seldom,
+                _ => Frequency::Seldom,
             }
         }
     };
@@ -61,10 +61,10 @@ pub(super) const fn functions(dtype: DType) -> &'static str {
 pub(super) const fn prelude(dtype: DType) -> Prelude {
     match dtype.kind() {
         Kind::Bool => Prelude::BOOL,
-        Kind::Unsigned | Kind::Signed | Kind::Opaque => Prelude::INTEGER,
         Kind::Complex => Prelude::COMPLEX.with(Prelude::REAL),
         Kind::Float if dtype.working().size() > dtype.size() => Prelude::NARROW.with(Prelude::REAL),
         Kind::Float => Prelude::REAL,
+        _ => Prelude::INTEGER,
     }
 }
 
