@@ -11,7 +11,7 @@ use super::kernel::{self, Kernel};
 use super::pairwise::Cell;
 use super::parallel::Workers;
 use super::strided::{count, for_each, offset, widest, without};
-use super::tile::{Argument, BUFFER, Output, ROW, Scratch};
+use super::tile::{BUFFER, InputOperand, Output, ROW, Scratch};
 use super::unsupported;
 use hal::function::{Function, UnaryFunction};
 use hal::operation::{Elementwise, Input, Operand, Shape};
@@ -36,7 +36,7 @@ enum Step {
 /// A prepared operation.
 struct Program<'a> {
     step: Step,
-    arguments: [Argument<'a>; 4],
+    arguments: [InputOperand<'a>; 4],
     arity: usize,
     output: Output<'a>,
 }
@@ -160,7 +160,7 @@ fn prepare<'a>(
         let wanted = wanted.unwrap_or(DType::Bool);
         match input {
             Input::Array(operand) => {
-                arguments[index] = Argument::new(operand, wanted);
+                arguments[index] = InputOperand::new(operand, wanted);
                 if condition && *function == Function::SelectPositive {
                     arguments[index].convert = cast::positive(operand.dtype);
                 }
@@ -208,7 +208,7 @@ impl<'a> Program<'a> {
     fn new(operation: &'a Elementwise) -> Program<'a> {
         Program {
             step: Step::Copy,
-            arguments: [Argument::NONE; 4],
+            arguments: [InputOperand::NONE; 4],
             arity: 0,
             output: Output::new(&operation.output, operation.output.dtype),
         }
@@ -216,7 +216,7 @@ impl<'a> Program<'a> {
 }
 
 impl Program<'_> {
-    fn arguments(&self) -> &[Argument<'_>] {
+    fn arguments(&self) -> &[InputOperand<'_>] {
         &self.arguments[..self.arity]
     }
 
@@ -279,7 +279,7 @@ impl Program<'_> {
             return Plan { rows: None, columns, tile_rows: 1, tile_columns: 1 };
         };
         let length = shape[last];
-        let largest = self.arguments().iter().map(Argument::largest).max().unwrap_or(1);
+        let largest = self.arguments().iter().map(InputOperand::largest).max().unwrap_or(1);
         let capacity = BUFFER / largest.max(self.output.largest()).clamp(1, BUFFER);
         // An argument that is contiguous along another axis is read across the tile's rows.
         let across = self.arguments().iter().find_map(|argument| {

@@ -3,7 +3,7 @@
 use super::copy::{Place, copy_tile, pointer};
 use super::parallel::Workers;
 use super::strided::{count, for_each, offset, widest, without};
-use super::tile::{Argument, BUFFER, Buffer, Output, Scratch};
+use super::tile::{BUFFER, Buffer, InputOperand, Output, Scratch};
 use hal::DType;
 use hal::iteration::simplify;
 use hal::operation::{Gather, Indexed, Input, Scatter, Strides};
@@ -17,7 +17,7 @@ const ROWS: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Picker<'a> {
     /// The indices, read as 64-bit integers.
-    pub(super) indices: Argument<'a>,
+    pub(super) indices: InputOperand<'a>,
     /// The address of the element whose indices are all zero.
     pub(super) address: usize,
     /// The distances between elements along the axes of the iteration space, in bytes.
@@ -45,7 +45,7 @@ impl<'a> Picker<'a> {
     /// Creates the picker of an operation.
     pub(super) fn new(indexed: &'a Indexed) -> Self {
         Picker {
-            indices: Argument::new(&indexed.indices, DType::Int64),
+            indices: InputOperand::new(&indexed.indices, DType::Int64),
             address: indexed.base.address as usize,
             strides: &indexed.base.strides,
             size: indexed.base.dtype.size(),
@@ -305,7 +305,7 @@ pub(super) unsafe fn scatter(operation: &Scatter) {
     let picker = Picker::new(target);
     let cell;
     let source = match input {
-        Input::Array(operand) => Argument::new(operand, dtype),
+        Input::Array(operand) => InputOperand::new(operand, dtype),
         Input::Scalar(scalar) => {
             // Two words, so that the value is aligned for every type.
             let mut words = [0u64; 2];
@@ -314,7 +314,7 @@ pub(super) unsafe fn scatter(operation: &Scatter) {
             }
             cell = words.map(u64::to_le);
             let address = (&raw const cell).expose_provenance();
-            Argument { address, size: dtype.size(), wanted: dtype.size(), ..Argument::NONE }
+            InputOperand { address, size: dtype.size(), wanted: dtype.size(), ..InputOperand::NONE }
         }
     };
     let columns = shape.len().checked_sub(1);

@@ -9,7 +9,7 @@ use super::multiversion::select_variant;
 use super::number::{Number, Truth};
 use super::parallel::Workers;
 use super::strided::{count, for_each, offset, widest};
-use super::tile::{Argument, BUFFER, Output, Scratch};
+use super::tile::{BUFFER, InputOperand, Output, Scratch};
 use super::unsupported;
 use hal::operation::{MatrixProduct, Operand, Shape};
 use hal::{DType, Result};
@@ -175,7 +175,7 @@ fn multiplier(working: DType) -> Option<Multiplier> {
 /// An operand and its last two axes.
 #[derive(Clone, Copy)]
 struct Factor<'a> {
-    elements: Argument<'a>,
+    elements: InputOperand<'a>,
     /// Converts from the computing type to the working type, if these differ for the elements.
     widen: Option<Routine>,
     /// The strides of the matrix.
@@ -186,7 +186,7 @@ impl<'a> Factor<'a> {
     fn new(operand: &'a Operand, compute: DType, working: DType) -> Self {
         let is_direct = operand.dtype == compute;
         Factor {
-            elements: Argument::new(operand, if is_direct { working } else { compute }),
+            elements: InputOperand::new(operand, if is_direct { working } else { compute }),
             widen: if is_direct { None } else { cast::conversion(compute, working) },
             matrix: matrix(operand),
         }

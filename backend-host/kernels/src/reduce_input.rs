@@ -8,7 +8,7 @@ use super::kernel;
 use super::pairwise::Cell;
 use super::reduce::first_flag;
 use super::strided::stride;
-use super::tile::{Argument, BUFFER, Ready, Scratch};
+use super::tile::{BUFFER, InputOperand, Ready, Scratch};
 use super::unsupported;
 use super::values::Values;
 use hal::function::{BinaryFunction, Function, Reduction};
@@ -21,17 +21,17 @@ use std::slice::{from_raw_parts, from_raw_parts_mut};
 #[derive(Clone, Copy, Debug)]
 enum Source<'a> {
     /// An array.
-    Identity(Argument<'a>),
+    Identity(InputOperand<'a>),
     /// The values of a formula, at the places where they would be in an array at the address 0.
-    Formula(Argument<'a>),
+    Formula(InputOperand<'a>),
     /// The products of the elements of two arrays.
-    Product(Argument<'a>, Argument<'a>, Routine),
+    Product(InputOperand<'a>, InputOperand<'a>, Routine),
     /// Elements selected by indices, and their conversion to the computing type.
     Picked(Picker<'a>, Option<Routine>),
     /// The squared distances between the elements of two arrays.
-    SquaredDistance([Argument<'a>; 2], Squares),
+    SquaredDistance([InputOperand<'a>; 2], Squares),
     /// The positions at which the elements of two arrays are equal.
-    Position([Argument<'a>; 2], Matches),
+    Position([InputOperand<'a>; 2], Matches),
 }
 
 /// The loops that square a distance.
@@ -93,22 +93,22 @@ impl<'a> ReduceInput<'a> {
         let mut positions = Strides::new();
         let mut values = None;
         let source = match (input, about) {
-            (Mapped::Identity(operand), _) => Source::Identity(Argument::new(operand, compute)),
+            (Mapped::Identity(operand), _) => Source::Identity(InputOperand::new(operand, compute)),
             (Mapped::Formula(formula), _) => {
                 values = Some(Values::new(formula));
-                Source::Formula(Argument::new(&formula.values, compute))
+                Source::Formula(InputOperand::new(&formula.values, compute))
             }
             (Mapped::Product(first, second), _) => {
                 let multiply = arithmetic(BinaryFunction::Multiply, compute)?;
                 let [first, second] =
-                    [first, second].map(|operand| Argument::new(operand, compute));
+                    [first, second].map(|operand| InputOperand::new(operand, compute));
                 Source::Product(first, second, multiply)
             }
             (Mapped::Indexed(indexed), _) => {
                 Source::Picked(Picker::new(indexed), cast::conversion(indexed.base.dtype, compute))
             }
             (Mapped::SquaredDeviation(elements), Some(about)) => {
-                let both = [elements, about].map(|operand| Argument::new(operand, compute));
+                let both = [elements, about].map(|operand| InputOperand::new(operand, compute));
                 let subtract = arithmetic(BinaryFunction::Subtract, compute)?;
                 let multiply = arithmetic(BinaryFunction::Multiply, compute)?;
                 Source::SquaredDistance(both, Squares { subtract, multiply })
@@ -116,7 +116,7 @@ impl<'a> ReduceInput<'a> {
             (Mapped::Position(elements), Some(value)) => {
                 positions = output.strides.iter().map(|&stride| isize::from(stride == 0)).collect();
                 let dtype = elements.dtype;
-                let both = [elements, value].map(|operand| Argument::new(operand, dtype));
+                let both = [elements, value].map(|operand| InputOperand::new(operand, dtype));
                 let is_inexact = dtype.is_inexact();
                 let differ = || arithmetic(BinaryFunction::NotEqual, dtype);
                 let largest = if compute == DType::Int32 { i64::from(i32::MAX) } else { i64::MAX };

@@ -5,7 +5,7 @@ use super::copy::{Place, copy_tile, pointer};
 use super::pairwise::Cell;
 use super::parallel::Workers;
 use super::strided::{count, for_each, offset, stride, widest, without};
-use super::tile::{Argument, BUFFER, Output, Scratch};
+use super::tile::{BUFFER, InputOperand, Output, Scratch};
 use super::unsupported;
 use hal::operation::{Scan, Shape};
 use hal::{DType, Result};
@@ -16,7 +16,7 @@ const LINES: usize = 64;
 /// A prepared scan.
 struct Scanner<'a> {
     combiner: Combiner,
-    input: Argument<'a>,
+    input: InputOperand<'a>,
     output: Output<'a>,
     axis: usize,
     /// The axis of the lines that run together.
@@ -41,7 +41,7 @@ pub(super) unsafe fn run(operation: &Scan, workers: &Workers<'_>) -> Result<()> 
     if *exclusive {
         cell.0[..compute.size()].copy_from_slice(initial.bytes());
     }
-    let input = Argument::new(input, *compute);
+    let input = InputOperand::new(input, *compute);
     let distance = |axis: usize| stride(input.strides, axis).unsigned_abs();
     // Neighbours in memory run together, unless the scanned axis has the smallest stride.
     let columns = (0..shape.len())

@@ -63,7 +63,7 @@ pub(super) struct Ready {
 
 /// An operand that is read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Argument<'a> {
+pub(super) struct InputOperand<'a> {
     /// The address of the first element.
     pub(super) address: usize,
     /// The distances between elements in bytes; empty for a single element.
@@ -78,14 +78,14 @@ pub(super) struct Argument<'a> {
     pub(super) staged: bool,
 }
 
-impl<'a> Argument<'a> {
+impl<'a> InputOperand<'a> {
     /// No operand.
-    pub(super) const NONE: Argument<'static> =
-        Argument { address: 0, strides: &[], size: 1, wanted: 1, convert: None, staged: false };
+    pub(super) const NONE: InputOperand<'static> =
+        InputOperand { address: 0, strides: &[], size: 1, wanted: 1, convert: None, staged: false };
 
-    /// Creates an argument for an operand in device memory, to be read as type `wanted`.
+    /// Describes an operand in device memory, to be read as type `wanted`.
     pub(super) fn new(operand: &'a Operand, wanted: DType) -> Self {
-        Argument {
+        InputOperand {
             address: operand.address as usize,
             strides: &operand.strides,
             size: operand.dtype.size(),

@@ -6,7 +6,7 @@
 //! - a write runs after the last write queued before it, and after all reads since;
 //! - freeing the memory counts as a write.
 //!
-//! [`Uses`] holds the state needed for that, and [`Regions`] group the bytes that were used in the same way:
+//! [`Uses`] holds the state needed for that, and [`ByteRanges`] group the bytes that were used in the same way:
 //! disjoint parts of one memory are not ordered with each other. Neither calls a device, so the tests can check
 //! every sequence of uses.
 
@@ -180,22 +180,22 @@ pub(super) type Bytes = Range<usize>;
 /// All bytes, also of memory of unknown size.
 pub(super) const ALL: Bytes = 0..usize::MAX;
 
-/// The uses of one memory, by regions of its bytes. Most memory has one region. The uses of a part create more
-/// regions, and neighbours with equal uses are joined again.
+/// The uses of one memory, by ranges of its bytes. Most memory has one range. The uses of a part create more
+/// ranges, and neighbours with equal uses are joined again.
 #[derive(Clone, Debug)]
-pub(super) struct Regions<S> {
-    /// The end and the uses of each region; the last region ends at `usize::MAX`.
+pub(super) struct ByteRanges<S> {
+    /// The end and the uses of each range; the last range ends at `usize::MAX`.
     all: SmallVec<[(usize, Uses<S>); 1]>,
 }
 
-impl<S: Queue> Regions<S> {
+impl<S: Queue> ByteRanges<S> {
     /// Returns the state of memory that only one stream has used so far.
-    pub(super) fn of(stream: S) -> Regions<S> {
-        Regions { all: smallvec::smallvec![(ALL.end, Uses::of(stream))] }
+    pub(super) fn of(stream: S) -> ByteRanges<S> {
+        ByteRanges { all: smallvec::smallvec![(ALL.end, Uses::of(stream))] }
     }
 
-    /// Splits the regions at a byte. Returns the number of the region that begins there; at the end of the memory,
-    /// the number is one past the last region.
+    /// Splits the ranges at a byte. Returns the number of the range that begins there; at the end of the memory,
+    /// the number is one past the last range.
     fn cut(&mut self, at: usize) -> usize {
         let number = self.all.partition_point(|(end, _)| *end <= at);
         let start = number.checked_sub(1).map_or(0, |before| self.all[before].0);
@@ -207,7 +207,7 @@ impl<S: Queue> Regions<S> {
         number + 1
     }
 
-    /// Returns the regions of a use; none if the use is empty.
+    /// Returns the ranges of a use; none if the use is empty.
     fn cut_out(&mut self, bytes: &Bytes) -> Range<usize> {
         if bytes.is_empty() {
             return 0..0;
@@ -217,8 +217,8 @@ impl<S: Queue> Regions<S> {
     }
 
     fn within(&mut self, bytes: &Bytes) -> impl Iterator<Item = &mut Uses<S>> {
-        let regions = self.cut_out(bytes);
-        self.all[regions].iter_mut().map(|(_, uses)| uses)
+        let ranges = self.cut_out(bytes);
+        self.all[ranges].iter_mut().map(|(_, uses)| uses)
     }
 
     /// Returns the streams that a use on `stream` has to wait for.
@@ -228,7 +228,7 @@ impl<S: Queue> Regions<S> {
         behind
     }
 
-    /// Records a use on `stream`, which has been ordered after [`Regions::behind`]. Streams that no longer matter
+    /// Records a use on `stream`, which has been ordered after [`ByteRanges::behind`]. Streams that no longer matter
     /// are moved to `forgotten`. Those for which `is_capturing` is true are also kept, because later captured uses
     /// are ordered after them.
     pub(super) fn add(
@@ -286,8 +286,8 @@ impl<S: Queue> Regions<S> {
         is_done: impl Fn(&S, usize) -> bool,
         forgotten: &mut Streams<S>,
     ) {
-        let regions = self.cut_out(bytes);
-        let readers = self.all[regions].iter().flat_map(|(_, uses)| &uses.readers);
+        let ranges = self.cut_out(bytes);
+        let readers = self.all[ranges].iter().flat_map(|(_, uses)| &uses.readers);
         let done = readers.filter(|it| is_done(it, self.references(it.id()))).map(S::id);
         let done: SmallVec<[u64; 2]> = done.collect();
         if !done.is_empty() {

@@ -2,7 +2,7 @@
 //! Operations use this through [`AccessGuard`](super::AccessGuard), which implements the lock protocol.
 
 use super::DeviceMemory;
-use super::order::{Access, Regions, Streams};
+use super::order::{Access, ByteRanges, Streams};
 use crate::error::{Error, Result};
 use crate::event::EventOptions;
 use crate::interruption;
@@ -33,7 +33,7 @@ static LEFT: ProcessCondition = ProcessCondition::new();
 pub(super) type ReleasedStreams = Streams<Arc<dyn Stream>>;
 /// The uses of one memory since it became shared; `None` while only the allocating stream uses it. Boxed, because
 /// most memory has none and each allocation moves its object.
-pub(super) type SharedUses = Option<Box<Regions<Arc<dyn Stream>>>>;
+pub(super) type SharedUses = Option<Box<ByteRanges<Arc<dyn Stream>>>>;
 
 /// The stream of the last write of a memory, and the streams that have read it since.
 type LastUses = (Arc<dyn Stream>, ReleasedStreams);
@@ -164,7 +164,7 @@ impl Usage {
         }
         self.check_host(memory, access)?;
         let uses = shared_uses
-            .get_or_insert_with(|| Box::new(Regions::of(self.allocation_stream.clone())));
+            .get_or_insert_with(|| Box::new(ByteRanges::of(self.allocation_stream.clone())));
         let bytes = &memory.bytes_of_whole();
         for earlier in uses.behind(bytes, stream, access) {
             if !waited.cover(self, earlier.id()) && !queue_wait(memory, access, stream, &earlier)? {
@@ -234,7 +234,7 @@ impl Usage {
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, more)
             .map_err(|_| Error::overflow("memory", "the host reads the memory too often"))?;
         let uses = shared_uses
-            .get_or_insert_with(|| Box::new(Regions::of(self.allocation_stream.clone())));
+            .get_or_insert_with(|| Box::new(ByteRanges::of(self.allocation_stream.clone())));
         Ok(uses.last(access))
     }
 
@@ -257,7 +257,7 @@ impl Usage {
         interruption::before_waiting("memory")?;
         let uses = self.lock();
         let writer =
-            uses.as_deref().map(Regions::writer).filter(|it| self.is_of_device(it.as_ref()));
+            uses.as_deref().map(ByteRanges::writer).filter(|it| self.is_of_device(it.as_ref()));
         Ok(writer.unwrap_or(&self.allocation_stream).clone())
     }
 

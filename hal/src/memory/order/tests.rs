@@ -3,7 +3,7 @@
 //! The reference does not track writers and readers. It keeps every use and, for each stream, how much of
 //! each other stream's work its next work is known to run after.
 
-use super::{ALL, Access, Bytes, Queue, Regions, Streams, Uses};
+use super::{ALL, Access, ByteRanges, Bytes, Queue, Streams, Uses};
 use std::sync::Arc;
 
 const STREAMS: usize = 3;
@@ -100,12 +100,12 @@ impl Machine {
 #[derive(Clone)]
 struct State {
     machine: Machine,
-    uses: [Regions<u8>; MEMORIES],
+    uses: [ByteRanges<u8>; MEMORIES],
 }
 
 impl State {
     fn new(homes: [u8; MEMORIES]) -> State {
-        State { machine: Machine::new(), uses: homes.map(Regions::of) }
+        State { machine: Machine::new(), uses: homes.map(ByteRanges::of) }
     }
 
     fn step(&mut self, stream: usize, used: &[(usize, Access)]) {
@@ -215,41 +215,41 @@ fn what_is_forgotten_is_handed_over() {
     assert_eq!(forgotten.as_slice(), [1, 0, 2]);
 }
 
-/// A memory of a few bytes in two forms: as regions, and with separate uses for each byte.
+/// A memory of a few bytes in two forms: as ranges, and with separate uses for each byte.
 #[derive(Clone)]
 struct Parts {
-    regions: Regions<u8>,
+    ranges: ByteRanges<u8>,
     bytes: Vec<Uses<u8>>,
 }
 
 impl Parts {
     fn new(bytes: usize) -> Parts {
-        Parts { regions: Regions::of(0), bytes: vec![Uses::of(0); bytes] }
+        Parts { ranges: ByteRanges::of(0), bytes: vec![Uses::of(0); bytes] }
     }
 
     /// Uses a range on a stream, and checks that it waits for exactly the streams that its bytes have to
     /// wait for.
     fn step(&mut self, range: &Bytes, stream: u8, access: Access, is_capturing: bool) {
-        let regions = sorted(self.regions.behind(range, &stream, access));
+        let ranges = sorted(self.ranges.behind(range, &stream, access));
         let uses = &mut self.bytes[range.clone()];
         let mut expected: Vec<_> =
             uses.iter().flat_map(|uses| uses.behind(&stream, access)).collect();
         expected.sort_unstable();
         expected.dedup();
-        assert_eq!(regions, expected, "{access:?} of {range:?} on {stream}");
+        assert_eq!(ranges, expected, "{access:?} of {range:?} on {stream}");
         for uses in uses {
             let mut forgotten = Streams::new();
             uses.add(&stream, access, &mut forgotten);
             uses.keep_captured(&forgotten, |_| is_capturing);
         }
-        self.regions.add(range, &stream, access, |_| is_capturing, &mut Streams::new());
+        self.ranges.add(range, &stream, access, |_| is_capturing, &mut Streams::new());
         self.check();
     }
 
     fn check(&self) {
-        let ends: Vec<_> = self.regions.all.iter().map(|(end, _)| *end).collect();
+        let ends: Vec<_> = self.ranges.all.iter().map(|(end, _)| *end).collect();
         assert!(ends.is_sorted_by(|a, b| a < b) && ends.last() == Some(&ALL.end), "{ends:?}");
-        let (writer, mut streams) = self.regions.clone().into_parts();
+        let (writer, mut streams) = self.ranges.clone().into_parts();
         streams.push(writer);
         let freed_behind = sorted(streams);
         let mut used = self.bytes.iter().flat_map(|uses| uses.all().copied());
@@ -304,19 +304,19 @@ fn long_sequences_of_uses_of_parts_are_ordered_byte_by_byte() {
             match below(9) {
                 0 => {
                     let gone = below(4) as u8;
-                    parts.regions.forget_readers(&range, |it, _| *it == gone, &mut Streams::new());
+                    parts.ranges.forget_readers(&range, |it, _| *it == gone, &mut Streams::new());
                     for uses in &mut parts.bytes[range] {
                         uses.forget_readers(|it| *it == gone, &mut Streams::new());
                     }
                 }
                 1 => {
-                    parts.regions.forget_captured(&range, |it| *it == 1, &mut Streams::new());
+                    parts.ranges.forget_captured(&range, |it| *it == 1, &mut Streams::new());
                     for uses in &mut parts.bytes[range.clone()] {
                         uses.forget_captured(|it| *it == 1, &mut Streams::new());
                     }
                     let expected = parts.bytes[range.clone()].iter();
                     let expected = expected.flat_map(|uses| uses.captured.clone()).collect();
-                    assert_eq!(sorted(parts.regions.captured(&range)), sorted(expected));
+                    assert_eq!(sorted(parts.ranges.captured(&range)), sorted(expected));
                 }
                 kind => {
                     let access = ACCESSES[usize::from(kind > 5)];
@@ -327,34 +327,34 @@ fn long_sequences_of_uses_of_parts_are_ordered_byte_by_byte() {
         for (stream, access) in [(0, Access::Read), (3, Access::Write)] {
             parts.step(&(0..8), stream, access, false);
         }
-        parts.regions.add(&ALL, &3, Access::Write, |_| false, &mut Streams::new());
-        let left = parts.regions.all.len();
-        let captured = parts.regions.captured(&ALL).len();
-        assert!(left == 1 || captured > 0, "a use of all bytes leaves one region, not {left}");
+        parts.ranges.add(&ALL, &3, Access::Write, |_| false, &mut Streams::new());
+        let left = parts.ranges.all.len();
+        let captured = parts.ranges.captured(&ALL).len();
+        assert!(left == 1 || captured > 0, "a use of all bytes leaves one range, not {left}");
     }
 }
 
 #[test]
 fn parts_do_not_wait_for_each_other() {
-    let mut regions = Regions::of(0);
+    let mut ranges = ByteRanges::of(0);
     for (range, stream) in [(0..4, 1), (4..8, 2), (0..4, 1), (4..8, 2)] {
-        let behind = regions.behind(&range, &stream, Access::Write);
+        let behind = ranges.behind(&range, &stream, Access::Write);
         assert!(behind.iter().all(|&it| it == 0), "{range:?} waits for {behind:?}");
-        regions.add(&range, &stream, Access::Write, |_| false, &mut Streams::new());
+        ranges.add(&range, &stream, Access::Write, |_| false, &mut Streams::new());
     }
-    assert_eq!(sorted(regions.behind(&ALL, &3, Access::Read)), [0, 1, 2]);
-    assert_eq!(regions.behind(&(8..8), &3, Access::Write).as_slice(), []);
+    assert_eq!(sorted(ranges.behind(&ALL, &3, Access::Read)), [0, 1, 2]);
+    assert_eq!(ranges.behind(&(8..8), &3, Access::Write).as_slice(), []);
 }
 
 #[test]
 fn regions_keep_each_reference_or_hand_it_over() {
     let stream: Arc<u8> = Arc::new(1);
-    let mut regions = Regions::of(stream.clone());
+    let mut ranges = ByteRanges::of(stream.clone());
     for range in [0..4, 2..6, 0..8, 1..2] {
         for access in ACCESSES {
             let mut forgotten = Streams::new();
-            regions.add(&range, &stream, access, |_| false, &mut forgotten);
-            let references = regions.references(1) + forgotten.len() + 1;
+            ranges.add(&range, &stream, access, |_| false, &mut forgotten);
+            let references = ranges.references(1) + forgotten.len() + 1;
             assert_eq!(Arc::strong_count(&stream), references, "{access:?} {range:?}");
         }
     }

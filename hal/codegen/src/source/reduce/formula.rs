@@ -21,12 +21,12 @@ const MOST_BYTES: u64 = 256;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FormulaKey {
     formula: Formula,
-    access: Access,
+    access: Reading,
 }
 
 /// The way in which the inputs that are arrays are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Access {
+enum Reading {
     /// Each is contiguous or, if its bit is set, one element.
     Flat(u16),
     /// Any strides, in a space with a class of axes.
@@ -71,13 +71,13 @@ impl Key {
                 is_one(strides) || (strides[..] == [size as isize] && is_aligned)
             });
         let access = match is_flat {
-            true => Access::Flat(
+            true => Reading::Flat(
                 arrays().enumerate().map(|(at, (list, _))| u16::from(is_one(list)) << at).sum(),
             ),
-            false => Access::Strided(space.rank()),
+            false => Reading::Strided(space.rank()),
         };
         self.wide |= space.wide();
-        if let Access::Strided(rank) = access
+        if let Reading::Strided(rank) = access
             && rank > MAX_RANK
         {
             let detail = format!(
@@ -106,7 +106,7 @@ impl FormulaKey {
                 Input::Scalar(scalar) => launch.scalar(scalar),
             };
         }
-        if let Access::Strided(rank) = self.access {
+        if let Reading::Strided(rank) = self.access {
             space.pack(launch, rank, wide);
         }
     }
@@ -121,8 +121,8 @@ impl FormulaKey {
             };
         }
         match self.access {
-            Access::Flat(ones) => title + &format!("_flat{ones}"),
-            Access::Strided(rank) => title + &format!("_strided{rank}"),
+            Reading::Flat(ones) => title + &format!("_flat{ones}"),
+            Reading::Strided(rank) => title + &format!("_strided{rank}"),
         }
     }
 
@@ -146,8 +146,8 @@ impl FormulaKey {
     fn space(&self, wide: bool) -> Option<String> {
         let arrays = self.inputs().filter(|it| matches!(it.1, Input::Array(_))).count();
         match self.access {
-            Access::Flat(_) => None,
-            Access::Strided(rank) => Some(type_name(rank, arrays, wide)),
+            Reading::Flat(_) => None,
+            Reading::Strided(rank) => Some(type_name(rank, arrays, wide)),
         }
     }
 
@@ -173,7 +173,7 @@ impl FormulaKey {
     pub(super) fn arguments(&self) -> String {
         let pass = |(_, name): (String, String)| format!("source.in.{name} = {name}; ");
         let mut text: String = self.fields().map(pass).collect();
-        if let Access::Strided(_) = self.access {
+        if let Reading::Strided(_) = self.access {
             text += "source.in.space = &inputs;";
         }
         text
@@ -200,7 +200,7 @@ impl FormulaKey {
         let mut items = String::new();
         let mut reads = String::new();
         let (locate, element, item) = match self.access {
-            Access::Strided(_) => {
+            Reading::Strided(_) => {
                 let arrays = self.inputs().filter(|it| matches!(it.1, Input::Array(_))).count();
                 items += &format!("    {index} first;\n");
                 reads += "        packs.first = i;\n";
@@ -214,7 +214,7 @@ impl FormulaKey {
                     format!("at(packs.first + ({index})k)"),
                 )
             }
-            Access::Flat(ones) => {
+            Reading::Flat(ones) => {
                 let place = |position: usize, array: usize, dtype: DType| match ones >> array & 1 {
                     1 => format!("x{position}"),
                     _ => format!("x{position} + (u64)i * sizeof({})", ctype::stored(dtype)),
@@ -266,7 +266,7 @@ struct {name}_inputs {{
     /// Returns the number of packs that a thread reads before it uses the first. More would need so many registers that
     /// too few threads could run.
     pub(super) fn packs_at_once(&self, pack: u64) -> u64 {
-        let Access::Flat(_) = self.access else { return 1 };
+        let Reading::Flat(_) = self.access else { return 1 };
         if self.formula.is_long() {
             // What is read would have to be kept during the calls.
             return 1;
@@ -280,7 +280,7 @@ struct {name}_inputs {{
 
     /// Returns the condition that a pack that begins with value `i` is aligned in each array.
     fn aligned(&self, pack: u64) -> String {
-        let Access::Flat(ones) = self.access else { return "true".to_owned() };
+        let Reading::Flat(ones) = self.access else { return "true".to_owned() };
         let mut conditions = Vec::new();
         for (position, input, dtype) in self.inputs() {
             if let Input::Array(array) = input
