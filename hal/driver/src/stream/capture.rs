@@ -330,4 +330,4 @@ impl DriverStream {
 }
 
 #[cfg(test)]
-mod model;
+mod tests;
