@@ -117,12 +117,7 @@ def if_positive(
 def where(
     criterion: GPUArray, then_: Any, else_: Any, out: GPUArray | None = None, stream: Any = None
 ) -> GPUArray:
-    """Returns ``then_`` where ``criterion`` is not zero, else ``else_``, as :func:`numpy.where`.
-
-    >>> a = gpuarray.arange(4)
-    >>> gpuarray.where(a > 1, a, 0).get()
-    array([0, 0, 2, 3])
-    """
+    """Returns ``then_`` where ``criterion`` is not zero, else ``else_``, as :func:`numpy.where`."""
     return _core.select(criterion, then_, else_, False, out, stream)
 
 

@@ -55,11 +55,7 @@ empty = GPUArray
 def full(
     shape: Any, fill_value: Any, dtype: Any = None, allocator: Any = None, order: str | None = "C"
 ) -> GPUArray:
-    """Returns a new array, every element of one value, as :func:`numpy.full`.
-
-    >>> gpuarray.full(3, 7).get()
-    array([7, 7, 7])
-    """
+    """Returns a new array, every element of one value, as :func:`numpy.full`."""
     if dtype is None:
         dtype = getattr(fill_value, "dtype", None) or np.asarray(fill_value).dtype
     return _core.full(shape, dtype, _converted(fill_value, dtype), allocator, order)
@@ -207,11 +203,7 @@ def linspace(
 
 
 def arange(*args: Any, **kwargs: Any) -> GPUArray:
-    """Returns the numbers from `start` to below `stop`, `step` apart, as :func:`numpy.arange`.
-
-    >>> gpuarray.arange(1, 7, 2).get()
-    array([1, 3, 5])
-    """
+    """Returns the numbers from `start` to below `stop`, `step` apart, as :func:`numpy.arange`."""
     names = ("start", "stop", "step")
     dtype = kwargs.pop("dtype", None)
     kwargs.pop("stream", None)

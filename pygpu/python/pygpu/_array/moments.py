@@ -51,11 +51,7 @@ def mean(
     stream: Any = None,
     allocator: Any = None,
 ) -> GPUArray:
-    """Returns the mean, as :func:`numpy.mean`: in the dtype of `a` if it has fractions, or float64.
-
-    >>> gpuarray.mean(gpuarray.arange(6).reshape(2, 3), axis=0).get()
-    array([1.5, 2.5, 3.5])
-    """
+    """Returns the mean, in the dtype of `a` or float64 for whole numbers, as :func:`numpy.mean`."""
     gpu_array("a", a)
     given = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
     mask = mask_of(where)

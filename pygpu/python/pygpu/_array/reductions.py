@@ -230,18 +230,11 @@ def _truth(
     return reduce_some(name, a, UNSET, where, (stream, allocator), **given)
 
 
-any = member(
-    _truth,
-    "any",
-    "any",
-    """Returns True if any element is not zero, as :func:`numpy.any`.
+_ANY = """Returns True if any element is not zero, as :func:`numpy.any`.
 
     An axis is also accepted as the first argument after the array.
-
-    >>> gpuarray.any(gpuarray.arange(6).reshape(2, 3), axis=0).get()
-    array([ True,  True,  True])
-    """,
-)
+    """
+any = member(_truth, "any", "any", _ANY)
 _ALL = "Returns True if no element is zero, as :func:`numpy.all`; see also :func:`any`."
 all = member(_truth, "all", "all", _ALL)
 
@@ -262,18 +255,11 @@ def _extreme(
     return reduce_some(name, a, initial, where, (stream,), **given)
 
 
-min = member(
-    _extreme,
-    "min",
-    "min",
-    """Returns the smallest element, or NaN if any element is, as :func:`numpy.min`.
+_MIN = """Returns the smallest element, or NaN if any element is, as :func:`numpy.min`.
 
     An axis is also accepted as `stream`. ``where`` needs ``initial``.
-
-    >>> gpuarray.min(gpuarray.arange(6).reshape(2, 3), axis=1).get()
-    array([0, 3])
-    """,
-)
+    """
+min = member(_extreme, "min", "min", _MIN)
 _MAX = "Returns the largest element, as :func:`numpy.max`; arguments as :func:`min` has them."
 max = member(_extreme, "max", "max", _MAX)
 amin, amax = min, max
@@ -317,18 +303,9 @@ def _of_numbers(
     return reduce_some(name, numbers, initial, where, **given)
 
 
-nansum = member(
-    _of_numbers,
-    "sum",
-    "nansum",
-    """Returns the sum of the elements that are not NaN, as :func:`numpy.nansum`.
-
-    >>> gpuarray.nansum(gpuarray.to_gpu(np.array([1.0, np.nan, 2.0]))).get()
-    array(3.)
-    """,
-)
-_NANPROD = "Returns the product of the elements that are not NaN, as :func:`numpy.nanprod`."
-nanprod = member(_of_numbers, "prod", "nanprod", _NANPROD)
+_NAN = "Returns the {} of the elements that are not NaN, as :func:`numpy.{}`."
+nansum = member(_of_numbers, "sum", "nansum", _NAN.format("sum", "nansum"))
+nanprod = member(_of_numbers, "prod", "nanprod", _NAN.format("product", "nanprod"))
 
 
 def subset_sum(

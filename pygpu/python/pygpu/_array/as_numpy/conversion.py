@@ -19,13 +19,7 @@ __all__ += ["save", "shares_memory"]
 def array(
     object: Any, dtype: Any = None, *, copy: bool | None = True, order: Any = "K", ndmin: int = 0
 ) -> GPUArray:
-    """Returns a new array from an object, as :func:`numpy.array`.
-
-    >>> gpuarray.array([1, 2]).get()
-    array([1, 2])
-    >>> gpuarray.array([gpuarray.zeros(2), gpuarray.ones(2)]).shape
-    (2, 2)
-    """
+    """Returns a new array from an object, as :func:`numpy.array`."""
     if copy is False and not (isinstance(object, GPUArray) and dtype in (None, object.dtype)):
         raise ValueError("copy is False, and a copy is needed; None makes one where it is")
     if isinstance(object, list | tuple) and any(isinstance(it, GPUArray) for it in object):
@@ -100,15 +94,7 @@ def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
 
 
 def load(file: Any, mmap_mode: Any = None, allow_pickle: bool = False) -> Any:
-    """Returns the array, or the arrays by name, in a file that numpy wrote, as :func:`numpy.load`.
-
-    >>> from tempfile import TemporaryFile
-    >>> with TemporaryFile() as file:
-    ...     np.save(file, np.arange(3))
-    ...     _ = file.seek(0)
-    ...     gpuarray.load(file).get()
-    array([0, 1, 2])
-    """
+    """Returns the array, or the arrays by name, in a file of numpy's, as :func:`numpy.load`."""
     found = np.load(file, mmap_mode, allow_pickle)
     if isinstance(found, np.ndarray):
         return to_gpu(found)

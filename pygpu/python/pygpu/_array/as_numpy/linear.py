@@ -273,11 +273,6 @@ def einsum(
 
     Operands are combined two at a time, by one product of matrices, in their order or in that
     of ``optimize``. Without a sum or product, the result is a view, as numpy's.
-
-    >>> a = gpuarray.arange(6).reshape((2, 3))
-    >>> gpuarray.einsum("ij,kj->ik", a, a).get()
-    array([[ 5, 14],
-           [14, 50]])
     """
     subscripts, values = _labels(operands)
     arrays = [on_device(it) for it in values]

@@ -22,11 +22,7 @@ from .selection import places_of
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: float | None = None
 ) -> GPUArray:
-    """Returns values between points, along straight lines, as :func:`numpy.interp`.
-
-    >>> gpuarray.interp(gpuarray.to_gpu([0.5, 9.0]), [0, 1], [10, 20]).get()
-    array([15., 20.])
-    """
+    """Returns values between points, along straight lines, as :func:`numpy.interp`."""
     x, xp, fp = on_device(x).astype(np.float64), on_device(xp).astype(np.float64), on_device(fp)
     if fp.dtype.kind == "c":
         result = _core.full(x.shape, np.complex128, 0)
@@ -75,11 +71,7 @@ def gradient(f: Any, *varargs: Any, axis: int, edge_order: int = ...) -> GPUArra
 @overload
 def gradient(f: Any, *varargs: Any, axis: Any = ..., edge_order: int = ...) -> Any: ...
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    """Returns differences on both sides along axes, as :func:`numpy.gradient`.
-
-    >>> gpuarray.gradient(gpuarray.to_gpu([0.0, 1.0, 4.0])).get()
-    array([1., 2., 3.])
-    """
+    """Returns differences on both sides along axes, as :func:`numpy.gradient`."""
     f = inexact(on_device(f))
     axes = axes_of(axis, f.ndim)
     steps = list(varargs) or [1.0]
@@ -236,12 +228,7 @@ def fix(x: Any, out: GPUArray | None = None) -> GPUArray:
 
 
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> GPUArray:
-    """Returns elements by the first condition that is true, as :func:`numpy.select`.
-
-    >>> a = gpuarray.arange(4)
-    >>> gpuarray.select([a < 1, a > 2], [10, a], 5).get()
-    array([10,  5,  5,  3])
-    """
+    """Returns elements by the first condition that is true, as :func:`numpy.select`."""
     if len(condlist) != len(choicelist) or not len(condlist):
         counts = f"{len(condlist)} conditions and {len(choicelist)} choices"
         raise ValueError(f"{counts}; their lengths must be the same")

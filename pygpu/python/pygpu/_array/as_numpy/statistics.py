@@ -40,9 +40,6 @@ def average(
     """Returns weighted averages, as :func:`numpy.average`.
 
     Raises ``ZeroDivisionError`` if weights sum to zero.
-
-    >>> float(gpuarray.average(gpuarray.to_gpu([1.0, 2.0]), weights=[3, 1]).get())
-    1.25
     """
     a = on_device(a)
     if weights is None:
@@ -226,26 +223,9 @@ def _quantile(a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims: b
     return stored(stack(parts).reshape(shape) if parts else _core.full(shape, a.dtype, 0), out)
 
 
-quantile = member(
-    _ranked,
-    (_quantile, 1),
-    "quantile",
-    """Returns quantiles along axes, as :func:`numpy.quantile`.
-
-    >>> float(gpuarray.quantile(gpuarray.arange(5), 0.25).get())
-    1.0
-    """,
-)
-percentile = member(
-    _ranked,
-    (_quantile, 100),
-    "percentile",
-    """Returns percentiles along axes, as :func:`numpy.percentile`.
-
-    >>> float(gpuarray.percentile(gpuarray.arange(5), 25).get())
-    1.0
-    """,
-)
+_RANKED = "Returns {0}s along axes, as :func:`numpy.{0}`."
+quantile = member(_ranked, (_quantile, 1), "quantile", _RANKED.format("quantile"))
+percentile = member(_ranked, (_quantile, 100), "percentile", _RANKED.format("percentile"))
 
 
 def median(
@@ -429,24 +409,10 @@ def _nanquantile_or_mean(
     return _nanquantile(a, q, axis, out, method, keepdims)
 
 
-nanquantile = member(
-    _ranked,
-    (_nanquantile_or_mean, 1),
-    "nanquantile",
-    """Returns quantiles of the elements that are not NaN, as :func:`numpy.nanquantile`.
+_NANRANKED = """Returns {0}s of the elements that are not NaN, as :func:`numpy.nan{0}`.
 
     The one method on the device is ``"linear"``.
-    """,
-)
-nanpercentile = member(
-    _ranked,
-    (_nanquantile_or_mean, 100),
-    "nanpercentile",
-    """Returns percentiles of the elements that are not NaN, as :func:`numpy.nanpercentile`.
-
-    The one method on the device is ``"linear"``.
-
-    >>> float(gpuarray.nanpercentile(gpuarray.to_gpu([1.0, np.nan, 3.0]), 50).get())
-    2.0
-    """,
-)
+    """
+_families = (_nanquantile_or_mean, 1), (_nanquantile_or_mean, 100)
+nanquantile = member(_ranked, _families[0], "nanquantile", _NANRANKED.format("quantile"))
+nanpercentile = member(_ranked, _families[1], "nanpercentile", _NANRANKED.format("percentile"))
