@@ -1,4 +1,12 @@
-"""PyCUDA's names for sharing with OpenGL, which is not supported: each raises ``Unsupported``."""
+"""PyCUDA's names for sharing with OpenGL, which is not supported: each raises ``Unsupported``.
+
+Examples
+--------
+>>> make_gl_context(driver.Device(0))
+Traceback (most recent call last):
+    ...
+pygpu._errors.Unsupported: make_gl_context: sharing with OpenGL is not supported; ...
+"""
 
 from __future__ import annotations
 
@@ -12,24 +20,12 @@ def _refuse(name: str) -> NoReturn:
 
 
 def gl_init() -> NoReturn:
-    """Raises ``Unsupported``.
-
-    >>> gl_init()
-    Traceback (most recent call last):
-        ...
-    pygpu._errors.Unsupported: gl_init: sharing with OpenGL is not supported; ...
-    """
+    """Raises ``Unsupported``."""
     _refuse("gl_init")
 
 
 def make_gl_context(dev: Any, flags: int = 0) -> NoReturn:
-    """Raises ``Unsupported`` for any ``dev`` and ``flags``.
-
-    >>> make_gl_context(driver.Device(0))
-    Traceback (most recent call last):
-        ...
-    pygpu._errors.Unsupported: make_gl_context: sharing with OpenGL is not supported; ...
-    """
+    """Raises ``Unsupported`` for any ``dev`` and ``flags``."""
     _refuse("make_gl_context")
 
 
@@ -44,35 +40,22 @@ _CLASS = """An object of OpenGL that kernels would use. Raises ``Unsupported`` f
 
 class _Shared:
     def __init_subclass__(cls) -> None:
-        cls.__doc__ = None if cls.__name__.startswith("_") else _CLASS.format(name=cls.__name__)
+        cls.__doc__ = _CLASS.format(name=cls.__name__)
 
     def __init__(self, *args: Any) -> None:
         _refuse(type(self).__name__)
 
-    def _refuse_call(self, name: str) -> NoReturn:
-        _refuse(f"{type(self).__name__}.{name}")
+    def _method(self, *args: Any) -> NoReturn:
+        """Raises ``Unsupported`` for any ``*args``: there is no object to call it on."""
+        _refuse(type(self).__name__)
 
 
-class _Registered(_Shared):
-    def unregister(self) -> NoReturn:
-        """Raises ``Unsupported``; would end the sharing."""
-        self._refuse_call("unregister")
-
-    def map(self, stream: Any = None) -> NoReturn:
-        """Raises ``Unsupported``; would let kernels use the object, in the order of ``stream``."""
-        self._refuse_call("map")
+class BufferObject(_Shared):
+    handle = map = unregister = _Shared._method
 
 
-class BufferObject(_Registered):
-    def handle(self) -> NoReturn:
-        """Raises ``Unsupported``; would return OpenGL's number of the buffer."""
-        self._refuse_call("handle")
-
-
-class RegisteredObject(_Registered):
-    def gl_handle(self) -> NoReturn:
-        """Raises ``Unsupported``; would return OpenGL's number of the object."""
-        self._refuse_call("gl_handle")
+class RegisteredObject(_Shared):
+    gl_handle = map = unregister = _Shared._method
 
 
 class RegisteredBuffer(RegisteredObject):
@@ -83,27 +66,9 @@ class RegisteredImage(RegisteredObject):
     pass
 
 
-class _Mapping(_Shared):
-    def unmap(self, stream: Any = None) -> NoReturn:
-        """Raises ``Unsupported``; would end the use by kernels, in the order of ``stream``."""
-        self._refuse_call("unmap")
+class BufferObjectMapping(_Shared):
+    device_ptr = size = unmap = _Shared._method
 
 
-class BufferObjectMapping(_Mapping):
-    def device_ptr(self) -> NoReturn:
-        """Raises ``Unsupported``; would return the buffer's device address."""
-        self._refuse_call("device_ptr")
-
-    def size(self) -> NoReturn:
-        """Raises ``Unsupported``; would return the buffer's size in bytes."""
-        self._refuse_call("size")
-
-
-class RegisteredMapping(_Mapping):
-    def device_ptr_and_size(self) -> NoReturn:
-        """Raises ``Unsupported``; would return a buffer's device address and its bytes."""
-        self._refuse_call("device_ptr_and_size")
-
-    def array(self, index: int, level: int) -> NoReturn:
-        """Raises ``Unsupported``; would return layer ``index`` of mipmap ``level``."""
-        self._refuse_call("array")
+class RegisteredMapping(_Shared):
+    array = device_ptr_and_size = unmap = _Shared._method
