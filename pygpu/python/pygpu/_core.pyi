@@ -27,6 +27,19 @@ from ._driver.textures import TextureReference
 from ._exchange import protocols as _protocols
 from ._status import Status
 
+# The names that `driver` has from here. At run time the list has all names.
+__all__ = ["ArgumentHandler", "Capture", "DeviceAllocation", "DeviceMemoryPool", "Event"]
+__all__ += ["Function", "Graph", "IPCMemoryHandle", "In", "InOut", "Linker", "Module", "Out"]
+__all__ += ["PageLockedAllocator", "PageLockedMemoryPool", "PooledDeviceAllocation"]
+__all__ += ["PooledHostAllocation", "RegisteredHostMemory", "Stream", "bitlog2", "managed_empty"]
+__all__ += ["mem_alloc", "mem_alloc_pitch", "mem_get_address_range", "mem_get_info"]
+__all__ += ["mem_get_ipc_handle", "memcpy_dtod", "memcpy_dtod_async", "memcpy_dtoh"]
+__all__ += ["memcpy_dtoh_async", "memcpy_htod", "memcpy_htod_async", "memset_d16"]
+__all__ += ["memset_d2d16", "memset_d2d16_async", "memset_d2d32", "memset_d16_async"]
+__all__ += ["memset_d2d8", "memset_d2d8_async", "memset_d2d32_async", "memset_d32"]
+__all__ += ["memset_d8", "memset_d8_async", "memset_d32_async", "module_from_buffer"]
+__all__ += ["module_from_file", "pagelocked_empty", "register_host_memory"]
+
 __version__: str
 named_functions: dict[str, dict[str, Callable[..., GPUArray]]]
 universal_functions: dict[str, UniversalFunction]

@@ -22,54 +22,7 @@ from ._errors import Unsupported as Unsupported
 from ._lazy import exports as _exports
 
 if TYPE_CHECKING:
-    from ._core import ArgumentHandler as ArgumentHandler
-    from ._core import Capture as Capture
-    from ._core import DeviceAllocation as DeviceAllocation
-    from ._core import DeviceMemoryPool as DeviceMemoryPool
-    from ._core import Event as Event
-    from ._core import Function as Function
-    from ._core import Graph as Graph
-    from ._core import In as In
-    from ._core import InOut as InOut
-    from ._core import IPCMemoryHandle as IPCMemoryHandle
-    from ._core import Linker as Linker
-    from ._core import Module as Module
-    from ._core import Out as Out
-    from ._core import PageLockedAllocator as PageLockedAllocator
-    from ._core import PageLockedMemoryPool as PageLockedMemoryPool
-    from ._core import PooledDeviceAllocation as PooledDeviceAllocation
-    from ._core import PooledHostAllocation as PooledHostAllocation
-    from ._core import RegisteredHostMemory as RegisteredHostMemory
-    from ._core import Stream as Stream
-    from ._core import bitlog2 as bitlog2
-    from ._core import managed_empty as managed_empty
-    from ._core import mem_alloc as mem_alloc
-    from ._core import mem_alloc_pitch as mem_alloc_pitch
-    from ._core import mem_get_address_range as mem_get_address_range
-    from ._core import mem_get_info as mem_get_info
-    from ._core import mem_get_ipc_handle as mem_get_ipc_handle
-    from ._core import memcpy_dtod as memcpy_dtod
-    from ._core import memcpy_dtod_async as memcpy_dtod_async
-    from ._core import memcpy_dtoh as memcpy_dtoh
-    from ._core import memcpy_dtoh_async as memcpy_dtoh_async
-    from ._core import memcpy_htod as memcpy_htod
-    from ._core import memcpy_htod_async as memcpy_htod_async
-    from ._core import memset_d2d8 as memset_d2d8
-    from ._core import memset_d2d8_async as memset_d2d8_async
-    from ._core import memset_d2d16 as memset_d2d16
-    from ._core import memset_d2d16_async as memset_d2d16_async
-    from ._core import memset_d2d32 as memset_d2d32
-    from ._core import memset_d2d32_async as memset_d2d32_async
-    from ._core import memset_d8 as memset_d8
-    from ._core import memset_d8_async as memset_d8_async
-    from ._core import memset_d16 as memset_d16
-    from ._core import memset_d16_async as memset_d16_async
-    from ._core import memset_d32 as memset_d32
-    from ._core import memset_d32_async as memset_d32_async
-    from ._core import module_from_buffer as module_from_buffer
-    from ._core import module_from_file as module_from_file
-    from ._core import pagelocked_empty as pagelocked_empty
-    from ._core import register_host_memory as register_host_memory
+    from ._core import *  # noqa: F403
     from ._driver.device import Context as Context
     from ._driver.device import Device as Device
     from ._driver.enumerations import *  # noqa: F403

@@ -84,6 +84,13 @@ def _defined(module):
     return [name for name in own if not name.startswith("_")]
 
 
+def _of_core():
+    """Returns the list of the extension module's stub; at run time it has all names."""
+    body = ast.parse((ROOT / "pygpu/python/pygpu/_core.pyi").read_text()).body
+    lists = [it.value for it in body if ast.unparse(it).startswith("__all__ ")]
+    return [name for it in lists for name in ast.literal_eval(it)]
+
+
 def _seen(node, module):
     """Yields the names that an import statement provides to type checkers."""
     package = module.__package__.rsplit(".", node.level - 1)[0] if node.level > 1 else None
@@ -91,7 +98,8 @@ def _seen(node, module):
     for name in node.names:
         if name.name == "*":
             found = importlib.import_module(home)
-            yield from getattr(found, "__all__", _defined(found))
+            is_core = home == "pygpu._core"
+            yield from _of_core() if is_core else getattr(found, "__all__", None) or _defined(found)
         elif name.asname or node.module is None:
             yield name.asname or name.name
 
