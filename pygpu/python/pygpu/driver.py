@@ -134,11 +134,6 @@ def initialize_profiler(config_file: str, output_file: str, output_mode: int) ->
     """Raises ``Unsupported``: no driver since CUDA 12 takes such a configuration.
 
     ``config_file``, ``output_file`` and ``output_mode`` were the configuration.
-
-    >>> driver.initialize_profiler("", "", driver.profiler_output_mode.CSV)
-    Traceback (most recent call last):
-        ...
-    pygpu._errors.Unsupported: the profiler takes no configuration; attach one to the process
     """
     raise Unsupported("the profiler takes no configuration; attach one to the process")
 

@@ -1,15 +1,5 @@
 """Arrays that processes share: a handle of the driver, and the layout of the array.
 
->>> from pygpu import ipc
->>> a = ipc.share(gpuarray.arange(6, dtype="f4"))
->>> descriptor = a[2:].ipc_handle()
->>> text = descriptor.to_json()
-
-Another process of the same user then has the same memory, without a copy::
-
-    with ipc.open(text) as b:
-        b += 1
-
 The exporting process keeps its exports until :func:`release`, ``descriptor.close()`` or its end.
 After that, a GPU's driver decides about arrays that other processes have open. On the host backend
 they read as zeros after a release, and keep their contents if the exporter has ended.
@@ -20,6 +10,18 @@ For later work, pass an event (:meth:`pygpu.driver.Event.ipc_handle`), or send a
 
 Descriptors of other processes are not trusted: all parts are checked. ``pickle.loads`` runs code
 from a pickle; :func:`loads` reads descriptors and nothing else.
+
+Examples
+--------
+>>> from pygpu import ipc
+>>> a = ipc.share(gpuarray.arange(6, dtype="f4"))
+>>> descriptor = a[2:].ipc_handle()
+>>> text = descriptor.to_json()
+
+Another process of the same user then has the same memory, without a copy::
+
+    with ipc.open(text) as b:
+        b += 1
 """
 
 from __future__ import annotations
@@ -51,9 +53,6 @@ def empty(shape: Any, dtype: Any = np.float64, order: str | None = "C") -> GPUAr
 
     Its elements are undefined. The memory is from ``cuMemAlloc`` or ``hipMalloc``, on the host from
     a sealed ``memfd``. Other arrays have stream-ordered memory: it is faster and cannot be shared.
-
-    >>> empty((2, 3), "f4").shape
-    (2, 3)
     """
     dtype = np.dtype(dtype)
     extents = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
@@ -64,11 +63,7 @@ def empty(shape: Any, dtype: Any = np.float64, order: str | None = "C") -> GPUAr
 
 
 def share(array: GPUArray) -> GPUArray:
-    """Returns a copy of ``array`` in memory that other processes can open.
-
-    >>> share(gpuarray.arange(3, dtype="i4"))
-    array([0, 1, 2], dtype=int32)
-    """
+    """Returns a copy of ``array`` in memory that other processes can open."""
     _arguments.gpu_array("array", array)
     flags = array.flags
     with on_device(array._ordinal):
@@ -140,9 +135,6 @@ def release(descriptor: Descriptor) -> None:
 
     ``descriptor`` must be the object that :func:`export` returned. A call with a copy of that
     object, and a second call, do nothing. The memory is freed after its last use in this process.
-
-    >>> descriptor = empty(4).ipc_handle()
-    >>> release(descriptor)
     """
     _arguments.instance("descriptor", descriptor, Descriptor)
     descriptor.close()
@@ -335,11 +327,6 @@ def open_column(
 
     If ``device`` is given and is not the column's device, the column is copied to it. Raises
     ``InvalidArgument`` as :func:`open` does.
-
-    >>> with export_column(share(gpuarray.arange(3, dtype="f4"))) as column:
-    ...     with open_column(column.to_json()) as opened:
-    ...         opened.data
-    array([0., 1., 2.], dtype=float32)
     """
     source: Column = in_any_form(Column, "column", column)
     data = open(source.data, device)
@@ -383,13 +370,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def loads(data: bytes) -> Descriptor:
-    """Returns the descriptor in the pickle ``data``, without running anything else in it.
-
-    >>> import pickle
-    >>> with empty(4).ipc_handle() as descriptor:
-    ...     loads(pickle.dumps(descriptor)) == descriptor
-    True
-    """
+    """Returns the descriptor in the pickle ``data``, without running anything else in it."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise _arguments.wrong_type("data", data, "bytes are needed")
     # A copy, which nobody changes after the check.

@@ -373,14 +373,7 @@ def make_multichannel_2d_array(ndarray: Any, order: str) -> Array:
 
 
 def bind_array_to_texref(ary: Array, texref: TextureReference) -> None:
-    """Sets the array ``ary`` of ``texref``, which clamps coordinates and reads the nearest texel.
-
-    >>> reference = driver.TextureReference()
-    >>> array = driver.matrix_to_array(np.zeros((2, 3), np.float32), "C")
-    >>> driver.bind_array_to_texref(array, reference)
-    >>> reference.get_array() is array
-    True
-    """
+    """Sets the array ``ary`` of ``texref``, which clamps coordinates, to read the nearest texel."""
     _arguments.instance("texref", texref, TextureReference)
     texref.set_filter_mode(filter_mode.POINT)
     texref.set_array(ary)
@@ -389,13 +382,7 @@ def bind_array_to_texref(ary: Array, texref: TextureReference) -> None:
 
 
 def matrix_to_texref(matrix: Any, texref: TextureReference, order: str) -> None:
-    """Binds ``texref`` to an array of a ``matrix``: see :func:`matrix_to_array` for ``order``.
-
-    >>> reference = driver.TextureReference()
-    >>> driver.matrix_to_texref(np.zeros((2, 3), np.float32), reference, "C")
-    >>> reference.get_array().get_descriptor().height
-    2
-    """
+    """Binds ``texref`` to an array of a ``matrix``: see :func:`matrix_to_array` for ``order``."""
     bind_array_to_texref(matrix_to_array(matrix, order), texref)
 
 

@@ -1,4 +1,17 @@
-"""The class of kernels of elements around a program's statements."""
+"""Kernels of elements around a program's statements.
+
+Examples
+--------
+>>> module, twice, arguments = get_elwise_kernel_and_types("float *x", "x[i] *= 2")
+>>> x = gpuarray.arange(5, dtype=np.float32)
+>>> twice.prepared_call(x._grid, x._block, x.gpudata, 5)
+>>> bounds = [ScalarArg(np.intp, name) for name in ("start", "stop", "step")]
+>>> module = get_elwise_range_module([arguments[0], *bounds], "x[i] = 7", "put")
+>>> put, range_ = module.get_function("put"), map(np.intp, (1, 5, 2))
+>>> put(x, *range_, block=x._block, grid=x._grid)
+>>> x
+array([0., 7., 4., 7., 8.], dtype=float32)
+"""
 
 from __future__ import annotations
 
@@ -110,14 +123,6 @@ def get_elwise_module(
     Other arguments are as in :class:`pygpu.compiler.SourceModule`. Raises ``CompileError`` if the
     compiler refused the source.
 
-    >>> from pygpu.elementwise import VectorArg
-    >>> arguments = [VectorArg(np.float32, "x"), ScalarArg(np.uintp, "n")]
-    >>> twice = get_elwise_module(arguments, "x[i] *= 2", "twice").get_function("twice")
-    >>> x = gpuarray.arange(3, dtype=np.float32)
-    >>> twice(x, np.uintp(3), block=x._block, grid=x._grid)
-    >>> x
-    array([0., 2., 4.], dtype=float32)
-
     Parameters
     ----------
     arguments : sequence of VectorArg and ScalarArg. All arguments, with ``n`` among them.
@@ -144,14 +149,6 @@ def get_elwise_range_module(
 
     Other arguments are as in :func:`get_elwise_module`.
 
-    >>> from pygpu.elementwise import VectorArg
-    >>> bounds = [ScalarArg(np.intp, name) for name in ("start", "stop", "step")]
-    >>> module = get_elwise_range_module([VectorArg(np.float32, "x"), *bounds], "x[i] = 7", "put")
-    >>> x, range_ = gpuarray.zeros(5, np.float32), map(np.intp, (1, 5, 2))
-    >>> module.get_function("put")(x, *range_, block=x._block, grid=x._grid)
-    >>> x
-    array([0., 7., 0., 7., 0.], dtype=float32)
-
     Parameters
     ----------
     arguments : sequence of VectorArg and ScalarArg. All arguments, with ``start``, ``stop`` and
@@ -176,10 +173,6 @@ def get_elwise_kernel_and_types(
 
     The returned arguments are ``arguments`` and ``n``, or ``start``, ``stop`` and ``step``. Other
     arguments are as in :func:`get_elwise_module`.
-
-    >>> _, twice, arguments = get_elwise_kernel_and_types("float *x", "x[i] *= 2")
-    >>> [argument.name for argument in arguments]
-    ['x', 'n']
 
     Parameters
     ----------
@@ -208,12 +201,6 @@ def get_elwise_kernel(
     """Returns the prepared kernel alone, whose last argument is the number of elements.
 
     Arguments are as in :func:`get_elwise_kernel_and_types`.
-
-    >>> twice = get_elwise_kernel("float *x", "x[i] *= 2")
-    >>> x = gpuarray.arange(3, dtype=np.float32)
-    >>> twice.prepared_call(x._grid, x._block, x.gpudata, 3)
-    >>> x
-    array([0., 2., 4.], dtype=float32)
     """
     return get_elwise_kernel_and_types(arguments, operation, name, keep, options, **kwargs)[1]
 

@@ -113,12 +113,7 @@ def span(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tup
 
 
 def bound(a: ArrayIsh) -> tuple[int, int]:
-    """Returns the lowest and the highest address of an element of ``a``, which is not empty.
-
-    >>> from types import SimpleNamespace
-    >>> bound(SimpleNamespace(shape=(2, 3), strides=(-12, 4), bytes=4096))
-    (4084, 4104)
-    """
+    """Returns the lowest and the highest address of an element of ``a``, which is not empty."""
     low, high = span(a.shape, a.strides, 0)
     return a.bytes + low, a.bytes + high
 
@@ -127,11 +122,6 @@ def may_share_memory(a: Any, b: Any) -> bool:
     """Returns True if the addresses of ``a`` and ``b``, of one class, overlap.
 
     PyCUDA leaves out the last element of each range; here it counts.
-
-    >>> from types import SimpleNamespace
-    >>> a, b = (SimpleNamespace(shape=(4,), strides=(4,), bytes=at) for at in (4096, 4108))
-    >>> may_share_memory(a, b)
-    True
     """
     if a is b:
         return True

@@ -236,13 +236,6 @@ def register_dtype(dtype: Any, c_names: Sequence[str] | str, alias_ok: bool = Fa
 
     Raises ``RuntimeError`` if the dtype has a name and ``alias_ok`` is False, or a name is another
     dtype's.
-
-    >>> import warnings
-    >>> warnings.simplefilter("ignore", DeprecationWarning)
-    >>> pair = np.dtype([("first", "i1"), ("second", "i1")])
-    >>> register_dtype(pair, "documented_pair", alias_ok=True)
-    >>> get_or_register_dtype("documented_pair").names
-    ('first', 'second')
     """
     text = "register_dtype is deprecated. Use get_or_register_dtype instead."
     warnings.warn(text, DeprecationWarning, stacklevel=2)

@@ -1,4 +1,22 @@
-"""New device arrays, and those over the memory of other objects and other processes."""
+"""New device arrays, and those over the memory of other objects and other processes.
+
+Examples
+--------
+>>> array = to_device(np.arange(6).reshape(2, 3))
+>>> device_array_like(array).shape, from_array_like(array).strides, is_cuda_array(array)
+((2, 3), (24, 8), True)
+>>> from_cuda_array_interface(array.__cuda_array_interface__, owner=array)[0, 2]
+np.int64(2)
+>>> as_cuda_array(gpuarray.to_gpu(np.arange(3.0))).copy_to_host()
+array([0., 1., 2.])
+>>> from_record_like(np.zeros(1, [("a", "i4"), ("b", "f8")])[0]).dtype.names
+('a', 'b')
+>>> auto_device(np.arange(3))[1], pinned_array_like(array).shape, pinned_array(2).shape
+(True, (2, 3), (2,))
+>>> as_cuda_array(mapped_array_like(array)).fill(2).shape, as_cuda_array(managed_array(3)).size
+((2, 3), 3)
+>>> cuda.synchronize()
+"""
 
 from __future__ import annotations
 
@@ -47,10 +65,6 @@ def from_cuda_array_interface(
     Raises ``NotImplementedError`` if the description has a mask, and ``BufferError`` if the memory
     is read-only.
 
-    >>> array = to_device([1, 2, 3])
-    >>> from_cuda_array_interface(array.__cuda_array_interface__, owner=array)[2]
-    np.int64(3)
-
     Parameters
     ----------
     desc : dict. The description, of version 2 or 3.
@@ -72,9 +86,6 @@ def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
 
     The array keeps ``obj``; ``sync`` is as in :func:`from_cuda_array_interface`. Raises
     ``NotImplementedError`` if the object has a mask.
-
-    >>> as_cuda_array(gpuarray.to_gpu(np.arange(3.0))).copy_to_host()
-    array([0., 1., 2.])
     """
     if isinstance(obj, DeviceNDArray):
         return obj
@@ -89,11 +100,7 @@ def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
 
 
 def is_cuda_array(obj: Any) -> bool:
-    """Returns True if ``obj`` has ``__cuda_array_interface__``; what that says is not checked.
-
-    >>> is_cuda_array(device_array(3)), is_cuda_array([1, 2, 3])
-    (True, False)
-    """
+    """Returns True if ``obj`` has ``__cuda_array_interface__``; what that says is not checked."""
     return hasattr(obj, "__cuda_array_interface__")
 
 
@@ -101,9 +108,6 @@ def from_array_like(ary: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceND
     """Returns an array with the shape, strides and dtype of ``ary``.
 
     Other arguments are as in :class:`DeviceNDArray`.
-
-    >>> from_array_like(np.zeros((2, 3), "f4")).shape
-    (2, 3)
     """
     return DeviceNDArray(ary.shape, ary.strides, ary.dtype, stream, gpu_data)
 
@@ -112,10 +116,6 @@ def from_record_like(rec: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceR
     """Returns a record with the dtype of ``rec``.
 
     Other arguments are as in :class:`DeviceNDArray`.
-
-    >>> record = np.zeros(1, [("a", "i4"), ("b", "f8")])[0]
-    >>> from_record_like(record).dtype.names
-    ('a', 'b')
     """
     return DeviceRecord(rec.dtype, stream, gpu_data)
 
@@ -127,10 +127,6 @@ def auto_device(
 
     Other arguments are as in :func:`pygpu.cuda.to_device`. Raises ``NotImplementedError`` if
     ``obj`` has a mask.
-
-    >>> array, is_new = auto_device(np.arange(3))
-    >>> array.copy_to_host(), is_new
-    (array([0, 1, 2]), True)
     """
     if is_device_memory(obj) and type(obj) is not GPUArray:
         return obj, False
@@ -207,11 +203,7 @@ def device_array(
 
 
 def device_array_like(ary: Any, stream: Any = 0) -> DeviceNDArray:
-    """Returns a new array on ``stream`` with the shape, dtype and order of axes of ``ary``.
-
-    >>> device_array_like(np.zeros((2, 3), order="F")).strides
-    (8, 16)
-    """
+    """Returns a new array on ``stream`` with the shape, dtype and order of axes of ``ary``."""
     return device_array(ary.shape, ary.dtype, *strides_like(ary), stream)
 
 
@@ -364,11 +356,6 @@ def pinned_array(
     """Returns a new numpy array in page-locked memory, whose copies can be asynchronous.
 
     Its elements are undefined. Arguments are as in :func:`pygpu.cuda.device_array`.
-
-    >>> array = pinned_array((2, 3))
-    >>> array[:] = 1
-    >>> array.sum()
-    np.float64(6.0)
     """
     allocate = _devices.current_context().memhostalloc
     return _made(np.ndarray, allocate, shape, strides, dtype, order)
@@ -387,12 +374,6 @@ def mapped_array(
 
     All devices can use it if it is ``portable``. Write-combined memory (``wc``) is faster to write
     on the host, and slow to read. Other arguments are as in :func:`pygpu.cuda.device_array`.
-
-    >>> array = cuda.mapped_array(3, dtype="i4")
-    >>> array[:] = 1
-    >>> cuda.as_cuda_array(array).fill(2).get()
-    array([2, 2, 2], dtype=int32)
-    >>> cuda.synchronize()
     """
     context = _devices.current_context()
     allocate = lambda nbytes: context.memhostalloc(nbytes, True, portable, wc)  # noqa: E731
@@ -411,10 +392,6 @@ def managed_array(
 
     Any stream can use it if ``attach_global`` is True, else the host first. Other arguments are as
     in :func:`mapped_array`. Raises ``pygpu.driver.Unsupported`` without support for such memory.
-
-    >>> array = cuda.managed_array(3, dtype="i4")
-    >>> cuda.as_cuda_array(array).fill(2).get()
-    array([2, 2, 2], dtype=int32)
     """
     context = _devices.current_context()
     allocate = lambda nbytes: context.memallocmanaged(nbytes, attach_global)  # noqa: E731
@@ -422,11 +399,7 @@ def managed_array(
 
 
 def pinned_array_like(ary: Any) -> np.ndarray[Any, Any]:
-    """Returns a new page-locked array with the shape, dtype and order of axes of ``ary``.
-
-    >>> cuda.pinned_array_like(cuda.device_array((2, 3))).shape
-    (2, 3)
-    """
+    """Returns a new page-locked array with the shape, dtype and order of axes of ``ary``."""
     return pinned_array(ary.shape, ary.dtype, *strides_like(ary))
 
 
@@ -436,9 +409,6 @@ def mapped_array_like(
     """Returns a new mapped array with the shape, dtype and order of axes of ``ary``.
 
     Other arguments are as in :func:`mapped_array`.
-
-    >>> cuda.mapped_array_like(cuda.device_array((2, 3))).shape
-    (2, 3)
     """
     return mapped_array(ary.shape, ary.dtype, *strides_like(ary), stream, portable, wc)
 

@@ -252,15 +252,6 @@ def defer_cleanup() -> Iterator[None]:
 
     Freeing plain memory waits for the device. Around work whose pace matters, that is put off until
     the outermost block ends.
-
-    >>> waiting = cuda.current_context().deallocations
-    >>> with cuda.defer_cleanup():
-    ...     array = cuda.device_array(8)
-    ...     del array
-    ...     len(waiting)
-    1
-    >>> len(waiting)
-    0
     """
     with current_context().defer_cleanup():
         yield

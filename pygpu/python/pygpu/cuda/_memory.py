@@ -198,11 +198,7 @@ class MemoryPointer:
 
 
 def memory_size_from_info(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> int:
-    """Returns how many bytes an array of ``shape``, ``strides`` and ``itemsize`` spans.
-
-    >>> memory_size_from_info((3,), (8,), 4)
-    20
-    """
+    """Returns how many bytes an array of ``shape``, ``strides`` and ``itemsize`` spans."""
     if len(shape) != len(strides):
         raise ValueError(f"strides has length {len(strides)} and shape {len(shape)}")
     low, high = span(shape, strides, itemsize)
@@ -415,22 +411,14 @@ def strides_like(ary: Any) -> tuple[tuple[int, ...] | None, Literal["C", "F"]]:
 
 
 def array_core(ary: Any) -> Any:
-    """Returns the part of ``ary`` that its other elements repeat.
-
-    >>> array_core(np.broadcast_to(np.arange(3), (5, 3))).shape
-    (3,)
-    """
+    """Returns the part of ``ary`` that its other elements repeat."""
     if not ary.strides or not ary.size or 0 not in ary.strides:
         return ary
     return ary[tuple(0 if stride == 0 else slice(None) for stride in ary.strides)]
 
 
 def is_contiguous(ary: Any) -> bool:
-    """Returns True if ``ary`` is C-contiguous, not counting axes that repeat or have extent 1.
-
-    >>> is_contiguous(np.zeros((2, 3))), is_contiguous(np.zeros((2, 3)).T)
-    (True, False)
-    """
+    """Returns True if ``ary`` is C-contiguous, not counting axes that repeat or have extent 1."""
     size = ary.dtype.itemsize
     for side, stride in zip(reversed(ary.shape), reversed(ary.strides)):
         if side > 1 and stride != 0:

@@ -81,15 +81,7 @@ class Stream:
 
     @contextlib.contextmanager
     def auto_synchronize(self) -> Iterator[Stream]:
-        """Waits for the stream when the ``with`` block ends without an exception.
-
-        >>> stream, host = cuda.stream(), cuda.pinned_array(3)
-        >>> with stream.auto_synchronize():
-        ...     device = cuda.to_device(np.arange(3.0), stream=stream)
-        ...     _ = device.copy_to_host(host, stream=stream)
-        >>> host
-        array([0., 1., 2.])
-        """
+        """Waits for the stream when the ``with`` block ends without an exception."""
         yield self
         self.synchronize()
 

@@ -1,4 +1,11 @@
-"""Device arrays, with the names of ``numba.cuda.cudadrv.devicearray``."""
+"""Device arrays, with the names of ``numba.cuda.cudadrv.devicearray``.
+
+Examples
+--------
+>>> verify_cuda_ndarray_interface(gpuarray.zeros(3, "f4"))
+>>> is_cuda_ndarray(gpuarray.zeros(3, "f4")), is_cuda_ndarray([1, 2])
+(True, False)
+"""
 
 from __future__ import annotations
 
@@ -29,28 +36,18 @@ __all__ += ["verify_cuda_ndarray_interface"]
 
 
 def is_cuda_ndarray(obj: Any) -> bool:
-    """Returns whether ``obj`` is a device array: of this package, or with numba's mark.
-
-    >>> is_cuda_ndarray(gpuarray.zeros(3, "f4")), is_cuda_ndarray([1, 2])
-    (True, False)
-    """
+    """Returns whether ``obj`` is a device array: of this package, or with numba's mark."""
     return isinstance(obj, GPUArray) or bool(getattr(obj, "__cuda_ndarray__", False))
 
 
 def require_cuda_ndarray(obj: Any) -> None:
-    """Raises ValueError unless :func:`is_cuda_ndarray` is True for ``obj``.
-
-    >>> require_cuda_ndarray(gpuarray.zeros(3, "f4"))
-    """
+    """Raises ValueError unless :func:`is_cuda_ndarray` is True for ``obj``."""
     if not is_cuda_ndarray(obj):
         raise ValueError(f"obj is of type {type(obj).__name__}; a device array is needed")
 
 
 def verify_cuda_ndarray_interface(obj: Any) -> None:
-    """Raises an error if ``obj`` is not a device array, or lacks one of its attributes.
-
-    >>> verify_cuda_ndarray_interface(gpuarray.zeros(3, "f4"))
-    """
+    """Raises an error if ``obj`` is not a device array, or lacks one of its attributes."""
     require_cuda_ndarray(obj)
     for name in ("shape", "strides", "dtype", "size"):
         getattr(obj, name)
