@@ -139,3 +139,26 @@ def plain_dtype(dtype: Any) -> np.dtype:
     if dtype.hasobject:
         raise TypeError(f"dtype is {dtype}: its elements are Python objects, not plain bytes")
     return dtype
+
+
+def same_shape(out: GPUArray, result: GPUArray) -> GPUArray:
+    """Returns the output, which must have the shape of the result."""
+    if gpu_array("out", out).shape != result.shape:
+        raise ValueError(f"out has shape {out.shape}; the result has shape {result.shape}")
+    return out
+
+
+def check_holds(out: GPUArray, dtype: np.dtype[Any]) -> None:
+    """Refuses an output that does not hold elements of the dtype."""
+    if not np.can_cast(dtype, gpu_array("out", out).dtype, "same_kind"):
+        why = f"does not hold {dtype} (numpy's rule 'same_kind')"
+        raise TypeError(f"out is of dtype {out.dtype}, which {why}")
+
+
+def stored(result: GPUArray, out: GPUArray | None) -> GPUArray:
+    """Returns the result, which is stored in the output if there is one."""
+    if out is None:
+        return result
+    check_holds(out, result.dtype)
+    same_shape(out, result)[...] = result
+    return out

@@ -29,7 +29,7 @@ EXAMPLES = """
         for example in finder.find(module, name, globs=imported | vars(module)):
             if example.name not in EXCEPTIONS:
                 runner.run(example)
-    print(runner.summarize(verbose=False).failed, runner.tries > 300)
+    print(runner.summarize(verbose=False).failed, runner.tries > 200)
 """
 # Textures are used only by a program's kernels.
 EXCEPTIONS = {

@@ -348,13 +348,13 @@ def take(
     return _core.take(a, indices, out, stream)
 
 
-def _outputs(arrays: Any, out: Any, shape: Any, names: str = "out and arrays") -> list[GPUArray]:
+def _outputs(arrays: Any, out: Any, shape: Any) -> list[GPUArray]:
     if out is None:
         return [GPUArray(shape, a.dtype, a.allocator) for a in arrays]
     gpu_arrays("out", out)
     if len(out) != len(arrays):
         lengths = f"they have {len(out)} and {len(arrays)}"
-        raise ValueError(f"{names} must have the same length; {lengths}")
+        raise ValueError(f"out and arrays must have the same length; {lengths}")
     for one, a in zip(out, arrays):
         if one.dtype != a.dtype:
             message = f"not {a.dtype} and {one.dtype}"

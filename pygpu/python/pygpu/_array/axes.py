@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _core
-from .._arguments import gpu_array
+from .._arguments import gpu_array, stored
 from .._core import GPUArray, Reduction
 
 try:  # numpy 2
@@ -75,8 +75,6 @@ def _first(
     result = _core.position(reduction, a, axis, keepdims)
     if keepdims and a.ndim != ndim:
         result = result.reshape((1,) * ndim)
-    from .reductions import stored  # which imports this module
-
     return stored(result, out)
 
 

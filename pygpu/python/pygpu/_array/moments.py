@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._arguments import gpu_array, has_fractions
+from .._arguments import gpu_array, has_fractions, stored
 from .._core import GPUArray
 from .._documentation import member
-from .reductions import UNSET, fit_mask, mask_of, reduce_some, stored
+from .reductions import UNSET, fit_mask, mask_of, reduce_some
 
 __all__ = ["mean", "std", "var"]
 

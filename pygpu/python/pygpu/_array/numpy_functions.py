@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 
 from .. import _core, cumath, gpuarray
+from .._arguments import stored
 from .._core import GPUArray
 from .as_numpy import DIFFERENT
+from .as_numpy.operands import on_device
 from .as_numpy.order import combine_at
-from .reductions import REDUCTIONS, UNSET, mask_of, reduce_some, stored
+from .reductions import REDUCTIONS, UNSET, mask_of, reduce_some
 
 _ufuncs = _core.universal_functions
 _OWN = frozenset(gpuarray.__all__)  # type: ignore[attr-defined]
@@ -34,13 +36,12 @@ _WITHOUT_ELEMENTS = {np.common_type, np.iscomplexobj, np.isrealobj, np.ndim, np.
 _OF_OTHERS = {np.diag_indices_from, np.isneginf, np.isposinf, np.isreal, np.rollaxis}
 _OF_OTHERS |= {np.tril_indices_from, np.triu_indices_from}
 # Those that numpy 2 brought.
-_NEW = "cumulative_prod cumulative_sum unique_all unique_counts unique_inverse unique_values"
-_NEW += " unstack"
-_OF_OTHERS |= {getattr(np, name) for name in _NEW.split(" ") if hasattr(np, name)}
+_NEW = """
+    cumulative_prod cumulative_sum unique_all unique_counts unique_inverse unique_values unstack"""
+_OF_OTHERS |= {getattr(np, name) for name in _NEW.split() if hasattr(np, name)}
 
 # The functions to call where nothing has numpy's name.
-_INSTEAD = {"array_repr": "repr(a)", "array_str": "str(a)"}
-_INSTEAD["outer"] = "np.outer"
+_INSTEAD = {"array_repr": "repr(a)", "array_str": "str(a)", "outer": "np.outer"}
 
 # Names of numpy's that are another of its functions, and of scipy.special's.
 _ALIASES = {
@@ -332,9 +333,7 @@ def array_ufunc(array: GPUArray, ufunc: Any, method: str, /, *inputs: Any, **kwa
             )
     if method == "__call__":
         # Lists are arrays to numpy.
-        listed = (list, tuple)
-        made = (gpuarray.to_gpu(np.asarray(it)) if isinstance(it, listed) else it for it in inputs)
-        inputs = tuple(made)
+        inputs = tuple(on_device(it) if isinstance(it, list | tuple) else it for it in inputs)
         known: dict[str, Any] = {k: kwargs.pop(k) for k in ("out", "where") if k in kwargs}
         if kwargs.get("dtype") is not None and hasattr(ufunc, "resolve_dtypes"):
             casting = kwargs.pop("casting", "same_kind")

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._arguments import gpu_array, has_fractions
+from .._arguments import check_holds, gpu_array, has_fractions, same_shape, stored
 from .._core import GPUArray, Reduction
 from .._documentation import member
 from .advanced_indexing import take
@@ -68,27 +68,6 @@ def fit_mask(mask: GPUArray, a: GPUArray) -> GPUArray:
         ) from None
 
 
-def _same_shape(out: GPUArray, result: GPUArray) -> GPUArray:
-    if gpu_array("out", out).shape != result.shape:
-        raise ValueError(f"out has shape {out.shape}; the result has shape {result.shape}")
-    return out
-
-
-def _check_holds(out: GPUArray, dtype: np.dtype[Any]) -> None:
-    if not np.can_cast(dtype, gpu_array("out", out).dtype, "same_kind"):
-        why = f"does not hold {dtype} (numpy's rule 'same_kind')"
-        raise TypeError(f"out is of dtype {out.dtype}, which {why}")
-
-
-def stored(result: GPUArray, out: GPUArray | None) -> GPUArray:
-    """Returns the result, which is stored in the output if there is one."""
-    if out is None:
-        return result
-    _check_holds(out, result.dtype)
-    _same_shape(out, result)[...] = result
-    return out
-
-
 def reduce_some(
     name: str,
     a: GPUArray,
@@ -128,7 +107,7 @@ def reduce_some(
         a = a.on(stream)
     if out is not None and given.get("dtype") is None and initial is not UNSET:
         # Computing in the output's dtype holds the initial value.
-        _check_holds(out, a.dtype)
+        check_holds(out, a.dtype)
         a = a.astype(out.dtype)
         given.pop("dtype", None)
         if name in ("prod", "sum"):
@@ -143,7 +122,7 @@ def reduce_some(
     if one is None:
         return getattr(a, name)(**given, out=out)
     result = getattr(a, name)(**given)
-    return _ufuncs[join](result, one, out=result if out is None else _same_shape(out, result))
+    return _ufuncs[join](result, one, out=result if out is None else same_shape(out, result))
 
 
 def shape_of(a: GPUArray, given: dict[str, Any]) -> tuple[int, ...]:
@@ -279,7 +258,7 @@ def ptp(
     """Returns the distance from the smallest to the largest element, as :func:`numpy.ptp`."""
     largest = gpu_array("a", a).max(axis=axis, keepdims=keepdims)
     smallest = a.min(axis=axis, keepdims=keepdims)
-    out = largest if out is None else _same_shape(out, largest)
+    out = largest if out is None else same_shape(out, largest)
     return _ufuncs["subtract"](largest, smallest, out=out)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._arguments import gpu_array, gpu_arrays, whole
+from .._arguments import gpu_array, gpu_arrays, stored, whole
 from .._core import GPUArray
 from .._documentation import member
 from .axes import along_axis, normalize_axis_index, normalize_axis_tuple
@@ -160,15 +160,6 @@ def _converted(arrays: Any, out: Any, dtype: Any, casting: Any) -> Any:
     return [a.astype(dtype) for a in arrays]
 
 
-def _received(out: GPUArray | None, result: GPUArray) -> GPUArray:
-    if out is None:
-        return result
-    if out.shape != result.shape:
-        raise ValueError(f"out has shape {out.shape}; the result has shape {result.shape}")
-    out[...] = result
-    return out
-
-
 def concatenate(
     arrays: Any,
     axis: int | None = 0,
@@ -182,7 +173,7 @@ def concatenate(
     if axis is None:
         arrays, axis = [along_axis(a, None)[0] for a in gpu_arrays("arrays", arrays)], 0
     arrays = _converted(arrays, out, dtype, casting)
-    return _received(out, _core.concatenate(arrays, axis, allocator))
+    return stored(_core.concatenate(arrays, axis, allocator), out)
 
 
 def stack(
@@ -196,7 +187,7 @@ def stack(
 ) -> GPUArray:
     """Joins arrays of one shape along a new axis, as :func:`numpy.stack`."""
     arrays = _converted(arrays, out, dtype, casting)
-    return _received(out, _core.stack(arrays, axis, allocator))
+    return stored(_core.stack(arrays, axis, allocator), out)
 
 
 def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> GPUArray:

@@ -54,25 +54,12 @@ def _maker(name: str, dtype: np.dtype) -> Callable[..., np.ndarray]:
 
 
 def _add_vector_types() -> None:
-    bases = {
-        "char": (np.int8, 4),
-        "uchar": (np.uint8, 4),
-        "short": (np.int16, 4),
-        "ushort": (np.uint16, 4),
-        "int": (np.int32, 4),
-        "uint": (np.uint32, 4),
-        "long": (np.int64, 4),
-        "ulong": (np.uint64, 4),
-        "longlong": (np.int64, 2),
-        "ulonglong": (np.uint64, 2),
-        "float": (np.float32, 4),
-        "double": (np.float64, 2),
-    }
-    for base, (scalar, most) in bases.items():
-        for count in range(1, most + 1):
-            dtype = np.dtype([(name, scalar) for name in "xyzw"[:count]])
+    bases = {"char": "i1", "short": "i2", "int": "i4", "long": "i8", "longlong": "i8"}
+    bases |= {f"u{name}": code.replace("i", "u") for name, code in bases.items()}
+    for base, code in (bases | {"float": "f4", "double": "f8"}).items():
+        for count in range(1, 3 if base in ("longlong", "ulonglong", "double") else 5):
+            dtype = np.dtype([(name, code) for name in "xyzw"[:count]])
             get_or_register_dtype(f"{base}{count}", dtype)
-
             setattr(vec, f"{base}{count}", dtype)
             setattr(vec, f"make_{base}{count}", staticmethod(_maker(f"{base}{count}", dtype)))
 

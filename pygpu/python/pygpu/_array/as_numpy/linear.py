@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ... import _core
+from ..._arguments import stored
 from ..._core import GPUArray, matmul
 from ..creation import identity
-from ..reductions import stored
 from ..shapes import broadcast_to, moveaxis, strided_view, swapaxes
 from .operands import axes_of, inexact, last_axis, on_device, ufuncs, with_axes
 

@@ -8,10 +8,10 @@ from typing import Any, overload
 import numpy as np
 
 from ... import _core
+from ..._arguments import stored
 from ..._core import GPUArray, stack
 from ..axes import argsort, cumsum
 from ..creation import arange
-from ..reductions import stored
 from ..shapes import broadcast_arrays, broadcast_to, concatenate, flip
 from .operands import axes_of, inexact, on_device, on_host, ufuncs
 from .order import searchsorted

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from ... import _core
-from ..._arguments import extents, gpu_array
+from ..._arguments import extents, gpu_array, stored
 from ..._core import GPUArray, stack
 from ..advanced_indexing import compress, flatnonzero, nonzero
 from ..axes import along_axis
 from ..creation import arange
-from ..reductions import stored
 from ..shapes import broadcast_to, moveaxis
 from .operands import axes_of, on_device, on_host, ufuncs
 from .shaping import elements_at, meshgrid, resize

@@ -9,13 +9,14 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from ... import _core
+from ..._arguments import stored
 from ..._core import GPUArray, stack
 from ..._documentation import member
 from .. import reductions
 from ..axes import argmax, argmin, cumprod, cumsum, sort
 from ..moments import degrees_of, std, var
 from ..moments import mean as mean_of
-from ..reductions import UNSET, fit_mask, mask_of, stored
+from ..reductions import UNSET, fit_mask, mask_of
 from ..shapes import broadcast_to, vstack
 from .operands import axes_of, inexact, is_nan, last_axis, on_device, on_host, ufuncs, with_axes
 from .selection import along
