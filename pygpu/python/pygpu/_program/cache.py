@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from .. import _core
+
 # The start of an entry. After its checksum come the compiler's messages, then the code.
 _MARK = b"pygpucc\n"
 # Machines by their numbers in ELF files.
@@ -29,9 +31,6 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("action", choices=["list", "size", "clear"], help="what to do")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(argv)
-
-    from pygpu import _core
-
     try:
         cache = _core.code_cache()
         if cache is None:

@@ -10,6 +10,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from .. import _core
+from .alias import installed_pycuda
+
 BAD_CHOICE = 2
 
 
@@ -21,9 +24,6 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(argv)
-
-    from pygpu import _core
-
     backends = _core.backends()
     build = _core.build_info()
     requested = os.environ.get("PYGPU_BACKEND") or None
@@ -38,7 +38,9 @@ def main(argv: Sequence[str]) -> int:
         return BAD_CHOICE
 
     if options.json:
-        print(json.dumps(_report(backends, build, requested, chosen), indent=2))
+        report: dict[str, Any] = {"pygpu": version(), "python": platform.python_version()}
+        report |= {"backends": backends, "build": build, "requested": requested, "chosen": chosen}
+        print(json.dumps(report | {"why": _why(requested), "pycuda": _pycuda()}, indent=2))
         return 0
     print(f"pygpu {version()} on Python {platform.python_version()}\n")
     print("\n".join(_table(backends)))
@@ -48,25 +50,8 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _report(
-    backends: list[dict[str, Any]], build: dict[str, Any], requested: str | None, chosen: str
-) -> dict[str, Any]:
-    return {
-        "pygpu": version(),
-        "python": platform.python_version(),
-        "backends": backends,
-        "build": build,
-        "requested": requested,
-        "chosen": chosen,
-        "why": _why(requested),
-        "pycuda": _pycuda(),
-    }
-
-
 def _pycuda() -> str:
     """Which package `import pycuda` means."""
-    from pygpu._program.alias import installed_pycuda
-
     served = "pygpu under `pygpu run` and after install_as_pycuda()"
     found = installed_pycuda()
     if found is None:

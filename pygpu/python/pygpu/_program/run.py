@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import SourceFileLoader
 from types import ModuleType, TracebackType
+from typing import Any
 from zipfile import is_zipfile
 
 from pygpu._program.alias import install_as_pycuda
@@ -50,9 +51,9 @@ def main(argv: Sequence[str]) -> int:
             return _refuse(f"{first} needs an argument")
         if first == "-m":
             return _run_module(rest[0], rest[1:])
-        return _run_text(rest[0], "<string>", ["-c", *rest[1:]])
+        return _start(["-c", *rest[1:]], "", _text(rest[0], "<string>"), {})
     if first == "-":
-        return _run_text(sys.stdin.buffer.read(), "<stdin>", argv)
+        return _start(list(argv), "", _text(sys.stdin.buffer.read(), "<stdin>"), {})
     if first == "--" and rest:
         first, *rest = rest
     elif first.startswith("-"):
@@ -65,23 +66,17 @@ def _run_script(script: str, arguments: Sequence[str]) -> int:
         # A directory or archive with a __main__.py, or compiled code: rare, and runpy's own.
         if not os.path.exists(script):
             return _refuse(f"can't open file {script!r}: No such file or directory")
-        return _start(
-            [script, *arguments], None, lambda: runpy.run_path(script, run_name="__main__")
-        )
+        run = lambda _: runpy.run_path(script, run_name="__main__")  # noqa: E731
+        return _start([script, *arguments], None, run)
     path = os.path.abspath(script)
     try:
         with open(path, "rb") as file:
             source = file.read()
     except OSError as error:
         return _refuse(f"can't open file {script!r}: {error.strerror}")
-    main_module = _fresh_main()
-    main_module.__file__ = path
-    main_module.__loader__ = SourceFileLoader("__main__", path)
-
-    def body() -> None:
-        exec(compile(source, path, "exec", dont_inherit=True), main_module.__dict__)
-
-    return _start([script, *arguments], os.path.dirname(os.path.realpath(path)), body, main_module)
+    names = {"__file__": path, "__loader__": SourceFileLoader("__main__", path)}
+    folder = os.path.dirname(os.path.realpath(path))
+    return _start([script, *arguments], folder, _text(source, path), names)
 
 
 def _run_module(name: str, arguments: Sequence[str]) -> int:
@@ -104,45 +99,38 @@ def _run_module(name: str, arguments: Sequence[str]) -> int:
     code = getattr(found.loader, "get_code", lambda name: None)(found.name)
     if code is None:
         return _refuse(f"No code object available for {name}", status=1)
-    main_module = _fresh_main()
-    main_module.__dict__.update(
-        __spec__=found,
-        __file__=found.origin,
-        __cached__=found.cached,
-        __loader__=found.loader,
-        __package__=found.parent,
-    )
-
-    def body() -> None:
-        exec(code, main_module.__dict__)
-
-    return _start([found.origin or name, *arguments], None, body, main_module)
+    names: dict[str, Any] = {
+        "__spec__": found,
+        "__file__": found.origin,
+        "__cached__": found.cached,
+    }
+    names |= {"__loader__": found.loader, "__package__": found.parent}
+    arguments = [found.origin or name, *arguments]
+    return _start(arguments, None, lambda module: exec(code, module), names)
 
 
-def _run_text(source: str | bytes, name: str, argv: Sequence[str]) -> int:
-    main_module = _fresh_main()
-
-    def body() -> None:
-        exec(compile(source, name, "exec", dont_inherit=True), main_module.__dict__)
-
-    return _start(list(argv), "", body, main_module)
+def _text(source: str | bytes, name: str) -> Callable[[dict[str, Any]], object]:
+    return lambda module: exec(compile(source, name, "exec", dont_inherit=True), module)
 
 
 def _start(
     argv: list[str],
     directory: str | None,
-    body: Callable[[], object],
-    main_module: ModuleType | None = None,
+    body: Callable[[dict[str, Any]], object],
+    names: dict[str, Any] | None = None,
 ) -> int:
-    """Runs `body` as `python` would run a program: argv, path, module, status, traceback."""
+    """Runs `body` as `python` would run a program: argv, path, status, traceback, and a module with
+    these names, except for a body that makes its own."""
     sys.argv[:] = argv
     if directory is not None and not _safe_path():
         sys.path[0] = directory
     install_as_pycuda(children=True)
-    if main_module is not None:
-        sys.modules["__main__"] = main_module
+    module = ModuleType("__main__")
+    if names is not None:
+        vars(module).update({"__builtins__": sys.modules["builtins"], "__cached__": None, **names})
+        sys.modules["__main__"] = module
     try:
-        body()
+        body(vars(module))
     except (SystemExit, KeyboardInterrupt):
         # Python's own end of the program: a status, or death by SIGINT.
         raise
@@ -151,13 +139,6 @@ def _start(
         sys.excepthook(type(error), error.with_traceback(traceback), traceback)
         return 1
     return 0
-
-
-def _fresh_main() -> ModuleType:
-    module = ModuleType("__main__")
-    module.__dict__["__builtins__"] = sys.modules["builtins"]
-    module.__dict__["__cached__"] = None
-    return module
 
 
 def _without_launcher(traceback: TracebackType | None) -> TracebackType | None:
