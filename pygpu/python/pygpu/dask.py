@@ -128,7 +128,7 @@ def _own_class(array: GPUArray) -> None:
 def _array_to_host(array: GPUArray) -> tuple[Header, list[memoryview]]:
     _own_class(array)
     flat, order = _flat(_kept(array).get())
-    return _described(array, order), [_frame(flat)]
+    return _described(array, order), [flat.data]
 
 
 def _array_from_host(header: Header, frames: list[Any]) -> GPUArray:
@@ -213,7 +213,7 @@ def _column_of(header: Header, buffers: list[CudaBuffer]) -> DeviceColumn:
 
 def _column_to_host(column: DeviceColumn) -> tuple[Header, list[memoryview]]:
     header, buffers = _column_parts(column)
-    return header, [_frame(buffer._host_copy()) for buffer in buffers]
+    return header, [buffer._host_copy().data for buffer in buffers]
 
 
 def _column_from_host(header: Header, frames: list[Any]) -> DeviceColumn:
@@ -321,10 +321,6 @@ def _left_from_host(header: Header, frames: list[Any]) -> Any:
 
 
 # -- frames --------------------------------------------------------------------------------------
-
-
-def _frame(flat: Any) -> memoryview:
-    return memoryview(flat)
 
 
 def _host_bytes(frame: Any) -> np.ndarray:

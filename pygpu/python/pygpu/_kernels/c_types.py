@@ -28,12 +28,8 @@ get_or_register_dtype("pycuda::complex<float>", np.complex64)
 get_or_register_dtype("pycuda::complex<double>", np.complex128)
 
 # The types of texture elements of floating-point numbers; see pycuda-helpers.hpp.
-_TEXTURE_TYPES = {
-    np.dtype(np.float32): "fp_tex_float",
-    np.dtype(np.float64): "fp_tex_double",
-    np.dtype(np.complex64): "fp_tex_cfloat",
-    np.dtype(np.complex128): "fp_tex_cdouble",
-}
+_TEXELS = ("float", "double", "cfloat", "cdouble")
+_TEXTURE_TYPES = {np.dtype(code): f"fp_tex_{name}" for code, name in zip("fdFD", _TEXELS)}
 
 
 def dtype_to_ctype(dtype: Any, with_fp_tex_hack: bool = False) -> str:

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from .._documentation import member
 from ..tools import context_dependent_memoize
 from .c_types import ScalarArg, VectorArg, dtype_to_ctype
 from .elementwise_kernel import get_elwise_kernel, textured_kernel
@@ -225,14 +226,11 @@ def _selection(condition: str, crit_dtype: Any, dtype: Any) -> _core.Function:
     return _kernel(arguments, body, "if_positive")
 
 
-def get_if_positive_kernel(crit_dtype: Any, dtype: Any) -> _core.Function:
-    """Returns a kernel of ``crit > 0 ? then_ : else_``; it takes those, ``result`` and ``n``."""
-    return _selection(">", crit_dtype, dtype)
-
-
-def get_where_kernel(crit_dtype: Any, dtype: Any) -> _core.Function:
-    """Returns :func:`get_if_positive_kernel` for ``crit != 0``."""
-    return _selection("!=", crit_dtype, dtype)
+_SELECTION = (
+    "Returns a kernel of ``crit {} 0 ? then_ : else_``; it takes those, ``result`` and ``n``."
+)
+get_if_positive_kernel = member(_selection, ">", "get_if_positive_kernel", _SELECTION.format(">"))
+get_where_kernel = member(_selection, "!=", "get_where_kernel", _SELECTION.format("!="))
 
 
 def get_logical_not_kernel(dtype_x: Any, dtype_out: Any) -> _core.Function:

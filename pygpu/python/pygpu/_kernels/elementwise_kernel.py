@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from .._documentation import member
 from .._errors import CompileError, Unsupported
 from . import snippets
 from .c_types import ScalarArg, dtype_to_ctype
@@ -108,7 +109,8 @@ def _packed_loop(
 {stores}    }}"""
 
 
-def get_elwise_module(
+def _module(
+    ranged: bool,
     arguments: str | Iterable[Any],
     operation: str,
     name: str = "kernel",
@@ -118,7 +120,14 @@ def get_elwise_module(
     loop_prep: str = "",
     after_loop: str = "",
 ) -> SourceModule:
-    """Compiles a kernel that runs statements for each ``i`` below its argument ``n``.
+    """Compiles a kernel whose arguments include ``n``, or the members of a range."""
+    texts = preamble, loop_prep, after_loop
+    declared = snippets.parse(arguments, operation, *texts)
+    source = source_of(declared, operation, name, *texts, ranged=ranged)
+    return snippets.module_of(source, options, keep)
+
+
+_MODULE = """Compiles a kernel that runs statements for each ``i`` below its argument ``n``.
 
     Other arguments are as in :class:`pygpu.compiler.SourceModule`. Raises ``CompileError`` if the
     compiler refused the source.
@@ -130,34 +139,13 @@ def get_elwise_module(
         before the kernel, and statements of each thread before and after its elements.
     name : str. The kernel's name.
     """
-    texts = preamble, loop_prep, after_loop
-    source = source_of(snippets.parse(arguments, operation, *texts), operation, name, *texts)
-    return snippets.module_of(source, options, keep)
+get_elwise_module = member(_module, False, "get_elwise_module", _MODULE)
+_RANGE = """Compiles a kernel that runs statements for each ``i`` in ``range(start, stop, step)``.
 
-
-def get_elwise_range_module(
-    arguments: str | Iterable[Any],
-    operation: str,
-    name: str = "kernel",
-    keep: bool = False,
-    options: Sequence[str] | None = None,
-    preamble: str = "",
-    loop_prep: str = "",
-    after_loop: str = "",
-) -> SourceModule:
-    """Compiles a kernel that runs statements for each ``i`` in ``range(start, stop, step)``.
-
-    Other arguments are as in :func:`get_elwise_module`.
-
-    Parameters
-    ----------
-    arguments : sequence of VectorArg and ScalarArg. All arguments, with ``start``, ``stop`` and
-        ``step`` among them.
+    ``arguments`` include ``start``, ``stop`` and ``step``. Other arguments are as in
+    :func:`get_elwise_module`.
     """
-    texts = preamble, loop_prep, after_loop
-    declared = snippets.parse(arguments, operation, *texts)
-    source = source_of(declared, operation, name, *texts, ranged=True)
-    return snippets.module_of(source, options, keep)
+get_elwise_range_module = member(_module, True, "get_elwise_range_module", _RANGE)
 
 
 def get_elwise_kernel_and_types(

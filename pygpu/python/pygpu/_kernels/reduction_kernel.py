@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from .._documentation import member
 from ..tools import context_dependent_memoize
 from . import snippets
 from .c_types import VectorArg, dtype_to_ctype, get_arg_type
@@ -298,24 +299,17 @@ def _kernel_of(
     return ReductionKernel(dtype_out, *texts, arguments, preamble=preamble)
 
 
-def get_sum_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
-    """Returns a reduction of an array to its sum."""
-    dtype_out = dtype_in if dtype_out is None else dtype_out
-    return _kernel_of(dtype_out, ("0", "a+b", "in[i]"), ((dtype_in, "in"),))
+def _of_elements(texts: tuple[str, str, str], dtype_out: Any, dtype_in: Any) -> ReductionKernel:
+    return _kernel_of(dtype_in if dtype_out is None else dtype_out, texts, ((dtype_in, "in"),))
 
 
-def get_any_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
-    """Returns a reduction of an array to 1 if any element is not zero, else 0."""
-    dtype_out = dtype_in if dtype_out is None else dtype_out
-    texts = "0", "(a != 0) || (b != 0)", "in[i] != 0"
-    return _kernel_of(dtype_out, texts, ((dtype_in, "in"),))
-
-
-def get_all_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
-    """Returns a reduction of an array to 1 if no element is zero, else 0."""
-    dtype_out = dtype_in if dtype_out is None else dtype_out
-    texts = "1", "(a != 0) && (b != 0)", "in[i] != 0"
-    return _kernel_of(dtype_out, texts, ((dtype_in, "in"),))
+_SUM, _SUM_TEXT = ("0", "a+b", "in[i]"), "Returns a reduction of an array to its sum."
+get_sum_kernel = member(_of_elements, _SUM, "get_sum_kernel", _SUM_TEXT)
+_ANY = "0", "(a != 0) || (b != 0)", "in[i] != 0"
+_ALL = "1", "(a != 0) && (b != 0)", "in[i] != 0"
+_TRUTH = "Returns a reduction of an array to 1 if {} element is {}zero, else 0."
+get_any_kernel = member(_of_elements, _ANY, "get_any_kernel", _TRUTH.format("any", "not "))
+get_all_kernel = member(_of_elements, _ALL, "get_all_kernel", _TRUTH.format("no", ""))
 
 
 def get_subset_sum_kernel(dtype_out: Any, dtype_subset: Any, dtype_in: Any) -> ReductionKernel:
