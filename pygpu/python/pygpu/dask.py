@@ -65,9 +65,6 @@ _MOST_AXES = 64
 Header = dict[str, Any]
 
 
-# -- arrays --------------------------------------------------------------------------------------
-
-
 def _kept(array: Any) -> Any:
     """Returns one element along axes whose elements repeat."""
     return array[tuple(slice(None if step else 1) for step in array.strides)]
@@ -160,8 +157,6 @@ def _counts(
     return _core.full(shape, dtype, array.size // max(math.prod(shape), 1))
 
 
-# -- functions of dask.array that need numpy's arrays ----------------------------------------------
-
 _unique_of_numpy, _argwhere_of_numpy = routines._unique_internal, routines.argwhere
 
 
@@ -198,9 +193,6 @@ def _argwhere(a: Any) -> Any:
     return dask.array.compress(a.astype(bool).ravel(), places, axis=0)
 
 
-# -- columns -------------------------------------------------------------------------------------
-
-
 def _column_parts(column: DeviceColumn) -> tuple[Header, list[CudaBuffer]]:
     value, buffers = parts_of(column)
     return {"column": json.dumps(value)}, buffers
@@ -231,9 +223,6 @@ def _column_from_device(header: Header, frames: list[Any]) -> DeviceColumn:
     context = Context(_core.current_ordinal())
     arrays = [_device_bytes(frame) for frame in frames]
     return _column_of(header, [CudaBuffer._over(array, context) for array in arrays])
-
-
-# -- what does not fit on the device ---------------------------------------------------------------
 
 
 class LeftOnHost(np.lib.mixins.NDArrayOperatorsMixin):
@@ -320,9 +309,6 @@ def _left_from_host(header: Header, frames: list[Any]) -> Any:
     return _or_left(kinds[header["kind"]])(header["header"], frames)
 
 
-# -- frames --------------------------------------------------------------------------------------
-
-
 def _host_bytes(frame: Any) -> np.ndarray:
     view = memoryview(frame)
     return np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8)
@@ -337,9 +323,6 @@ def _device_bytes(frame: Any) -> GPUArray:
 def _needs_gpu() -> None:
     if _core.choose_backend() == "host":
         raise NotImplementedError("the memory of the host backend is not a GPU's")
-
-
-# -- registration --------------------------------------------------------------------------------
 
 
 def _batch(function: Callable[..., Any]) -> Callable[..., Any]:

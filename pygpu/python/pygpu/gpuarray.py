@@ -100,8 +100,6 @@ _minimum, _maximum, _logical_and, _logical_or, _logical_not = map(
     ("minimum", "maximum", "logical_and", "logical_or", "logical_not"),
 )
 
-# -- choices ------------------------------------------------------------------------------
-
 
 def if_positive(
     criterion: GPUArray, then_: Any, else_: Any, out: GPUArray | None = None, stream: Any = None
@@ -167,9 +165,6 @@ def logical_not(x: Any, /, out: GPUArray | None = None, *, allocator: Any = None
     return _logical_not(x, out)
 
 
-# -- launch shapes -----------------------------------------------------------------------
-
-
 @_functools.lru_cache(maxsize=1024)
 def _splay(n: int, multiprocessors: int) -> tuple[tuple[int, int], tuple[int, int, int]]:
     warp, most_threads, most_blocks = 32, 128, 32 * multiprocessors
@@ -196,9 +191,6 @@ def splay(n: int, dev: Any = None) -> tuple[tuple[int, int], tuple[int, int, int
         raise _wrong_type("dev", dev, "a Device is needed")
     ordinal = _core.current_ordinal() if dev is None else dev.ordinal
     return _splay(int(n), _core.device_attribute(ordinal, 16))
-
-
-# -- pickling ----------------------------------------------------------------------------
 
 
 def _memcpy_discontig(dst: Any, src: Any, async_: bool = False, stream: Any = None) -> None:

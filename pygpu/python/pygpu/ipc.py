@@ -45,8 +45,6 @@ from ._exchange.descriptor import HANDLE_OCTETS, Closing, Column, Descriptor, in
 __all__ = ["Column", "Descriptor", "OpenedArray", "OpenedColumn", "empty", "export"]
 __all__ += ["export_column", "loads", "open", "open_column", "release", "share"]
 
-# -- memory that can be shared -----------------------------------------------------------------
-
 
 def empty(shape: Any, dtype: Any = np.float64, order: str | None = "C") -> GPUArray:
     """Returns a new array of ``shape``, ``dtype`` and ``order`` that other processes can open.
@@ -72,9 +70,6 @@ def share(array: GPUArray) -> GPUArray:
         if result.size:
             result[...] = array
     return result
-
-
-# -- export ------------------------------------------------------------------------------------
 
 
 def export(array: GPUArray, copy: bool | None = None) -> Descriptor:
@@ -138,9 +133,6 @@ def release(descriptor: Descriptor) -> None:
     """
     _arguments.instance("descriptor", descriptor, Descriptor)
     descriptor.close()
-
-
-# -- import ------------------------------------------------------------------------------------
 
 
 class OpenedArray(Closing, GPUArray):
@@ -260,9 +252,6 @@ def _copy_to(array: GPUArray, device: int) -> OpenedArray:
     return result
 
 
-# -- columns -----------------------------------------------------------------------------------
-
-
 class OpenedColumn(Closing):
     """A column of :func:`open_column`: elements ``data``, and their validity ``mask``, or None.
 
@@ -336,9 +325,6 @@ def open_column(
         data.close()
         raise
     return OpenedColumn(data, mask)
-
-
-# -- pickles -------------------------------------------------------------------------------------
 
 
 # The operations of a descriptor's pickle: a name, a text, a call. Others could set parts after the

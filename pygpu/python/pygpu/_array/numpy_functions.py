@@ -173,9 +173,6 @@ def array_function(
     return _call(name, func, counterpart, args, kwargs)
 
 
-# -- universal functions ------------------------------------------------------------------
-
-
 def _inexact(x: GPUArray) -> GPUArray:
     """Returns the numbers in numpy's dtype for a function that needs fractions."""
     dtype = np.result_type(x.dtype, np.float16)

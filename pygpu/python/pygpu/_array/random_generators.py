@@ -281,8 +281,6 @@ class ScrambledQuasiRandomNumberGenerator(QuasiRandomNumberGenerator):
         self._set_up(dir_vector, offset, True, scramble_vector)
 
 
-# -- the text of ``curandom.md5_code`` -------------------------------------------------------
-
 # PyCUDA's ``rand`` hashes the position of a thread by R. Rivest, "The MD5 Message-Digest Algorithm"
 # (RFC 1321), of one block of 64 bytes without padding.
 

@@ -77,8 +77,6 @@ class AlignedHostAllocation(HostPointer):
         """Does nothing: the memory is freed when the last array in it is gone."""
 
 
-# -- arrays --------------------------------------------------------------------------------
-
 _NEW = """Returns a numpy array {values} in {kind} memory.
 
     Raises ``MemoryError`` without enough memory{unsupported}. {note}

@@ -386,9 +386,6 @@ def matrix_to_texref(matrix: Any, texref: TextureReference, order: str) -> None:
     bind_array_to_texref(matrix_to_array(matrix, order), texref)
 
 
-# -- rows ----------------------------------------------------------------------------------
-
-
 def _copy_row(
     size: int, source: str, src: Any, src_x: int, target: str, dst: Any, dst_x: int
 ) -> None:

@@ -84,8 +84,6 @@ def in_any_form(kind: Any, name: str, value: Any) -> Any:
     return kind.from_dict(value) if isinstance(value, dict) else instance(name, value, kind)
 
 
-# -- dtypes -----------------------------------------------------------------------------------
-
 # Dtypes that numpy lacks, whose names stand for themselves.
 _EXTENSIONS = _core.extension_dtypes()
 # numpy's names of dtypes of plain elements: byte order, kind, bytes or characters, a time's unit.
@@ -163,8 +161,6 @@ def _field(name: str, value: Any, depth: int) -> tuple[Any, ...]:
     return (title, plain, tuple(extents))
 
 
-# -- memory that is kept for others ----------------------------------------------------------
-
 # The exports of this process by number: handle, base address of the allocation, an array over it,
 # and the hold on its memory.
 _kept: dict[int, tuple[bytes, int, Any, Any]] = {}
@@ -205,9 +201,6 @@ def own_export(handle: bytes) -> tuple[int, Any] | None:
             if exported == handle:
                 return base, array
     return None
-
-
-# -- arrays -----------------------------------------------------------------------------------
 
 
 class Closing:
@@ -399,8 +392,6 @@ def _restore(text: str) -> Descriptor:
         raise TypeError(f"the pickle has an object of type {type(text).__name__}; a text is needed")
     return Descriptor.from_json(text)
 
-
-# -- columns ----------------------------------------------------------------------------------
 
 _MEMBERS = ("vendor", "device", "handle", "nbytes", "dtype", "length", "offset")
 

@@ -80,9 +80,6 @@ def host_memory(address: int, size: int) -> np.ndarray:
     return result
 
 
-# -- export --------------------------------------------------------------------------------
-
-
 class _HeldAddress(int):
     """An address of memory that is kept as long as this object lives."""
 
@@ -210,9 +207,6 @@ def _wait(stream: Stream, handle: int, owner: Any = None) -> None:
     event = Event()
     event.record(Stream.from_handle(handle, owner))
     stream.wait_for_event(event)
-
-
-# -- import --------------------------------------------------------------------------------
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> GPUArray:

@@ -239,9 +239,6 @@ def get_logical_not_kernel(dtype_x: Any, dtype_out: Any) -> _core.Function:
     return _kernel(arguments, "out[i] = (x[i] == 0)", "logical_not")
 
 
-# -- kernels that move elements ---------------------------------------------------------
-
-
 def get_copy_kernel(dtype_dest: Any, dtype_src: Any) -> _core.Function:
     """Returns a kernel of ``dest = src``, as C converts, with the arguments ``dest, src, n``."""
     arguments = _typed("{to} *dest, {of} *src", to=dtype_dest, of=dtype_src)

@@ -275,9 +275,6 @@ def last_offset(buffer: CudaBuffer | None, width: int, count: int) -> int:
     return value
 
 
-# -- as plain data -------------------------------------------------------------------------
-
-
 def _checks() -> Any:
     """Returns the module of checks, whose dataclasses take time, and which few programs need."""
     from .._exchange import descriptor

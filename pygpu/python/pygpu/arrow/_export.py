@@ -99,9 +99,6 @@ def _tree(
     return column.length, column.null_count, offset, addresses, children, dictionary
 
 
-# -- pyarrow -------------------------------------------------------------------------------
-
-
 class _Exporter:
     """Hands capsules to ``pyarrow``."""
 

@@ -194,9 +194,6 @@ class MemoryPointer:
         return result
 
 
-# -- addresses and sizes -------------------------------------------------------------------
-
-
 def memory_size_from_info(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> int:
     """Returns how many bytes an array of ``shape``, ``strides`` and ``itemsize`` spans."""
     if len(shape) != len(strides):
@@ -273,9 +270,6 @@ def host_memory_extents(obj: Any) -> tuple[int, int]:
 def host_memory_size(obj: Any) -> int:
     """Returns how many bytes ``obj``, a numpy array or a buffer, spans, with the gaps."""
     return bytes_spanned(_host_array(obj))
-
-
-# -- copies and fills ----------------------------------------------------------------------
 
 
 def _bytes_of(name: str, obj: Any, size: int) -> Any:

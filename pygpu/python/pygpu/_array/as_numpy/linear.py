@@ -169,9 +169,6 @@ def cross(
     return moveaxis(result, -1, axisc)
 
 
-# -- sums of products by their labels ------------------------------------------------------
-
-
 def _labels(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:
     """Returns the subscripts as a text, and the operands, of either form of the arguments."""
     if isinstance(operands[0], str):

@@ -86,9 +86,6 @@ def digitize(x: Any, bins: Any, right: bool = False) -> GPUArray:
     return bins.size - searchsorted(flip(bins), x, side)
 
 
-# -- sets ----------------------------------------------------------------------------------
-
-
 def _begins(ordered: GPUArray, equal_nan: bool = True) -> GPUArray:
     differs = ordered[1:] != ordered[:-1]
     nan = is_nan(ordered)
@@ -268,9 +265,6 @@ def lexsort(keys: Any, axis: int = -1) -> GPUArray:
         next_order = argsort(along(key, order, axis), axis)
         order = along(order, next_order, axis)
     return order
-
-
-# -- counts --------------------------------------------------------------------------------
 
 
 # The functions of `at`, each with the one that combines the operands of one element.

@@ -105,8 +105,6 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
     return c if c.dtype.kind == "c" else c.clip(-1, 1)
 
 
-# -- quantiles -----------------------------------------------------------------------------
-
 # The place of a quantile among n sorted elements is n q + alpha + q (1 - alpha - beta) - 1, from
 # Hyndman and Fan, "Sample quantiles in statistical packages", 1996.
 _CONTINUOUS = {
@@ -249,8 +247,6 @@ def median(
         middle = _core.select(nan[..., n - 1], ordered[..., n - 1], middle, False)
     return stored(with_axes(middle, axes, keepdims), out)
 
-
-# -- without NaN ---------------------------------------------------------------------------
 
 # numpy's warnings of slices of nothing but NaN would wait for the device, and are left out.
 
