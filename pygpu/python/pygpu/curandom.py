@@ -25,11 +25,6 @@ import numpy as np
 from . import _core, _curand
 from ._array import random_generators as _generators
 from ._array.creation import empty, full, to_gpu
-from ._array.random_generators import (
-    PseudoRandomNumberGenerator,
-    QuasiRandomNumberGenerator,
-    ScrambledQuasiRandomNumberGenerator,
-)
 from ._core import GPUArray
 from ._curand import _get_direction_vectors as _get_direction_vectors
 from ._curand import _get_scramble_constants32 as _get_scramble_constants32
@@ -125,7 +120,7 @@ def generate_scramble_constants64(count: int) -> GPUArray:
     return to_gpu(_core.random_scramble_constants(64, count).view(np.uint64))
 
 
-class XORWOWRandomNumberGenerator(PseudoRandomNumberGenerator):
+class XORWOWRandomNumberGenerator(_generators.PseudoRandomNumberGenerator):
     """G. Marsaglia's XORWOW: a period of 2**192 - 2**32, sequences 2**67 draws apart.
 
     >>> generator = XORWOWRandomNumberGenerator(seed_getter_uniform)
@@ -143,7 +138,7 @@ class XORWOWRandomNumberGenerator(PseudoRandomNumberGenerator):
     _kind = "Xorwow"
 
 
-class MRG32k3aRandomNumberGenerator(PseudoRandomNumberGenerator):
+class MRG32k3aRandomNumberGenerator(_generators.PseudoRandomNumberGenerator):
     """P. L'Ecuyer's MRG32k3a: a period near 2**191, subsequences 2**76 draws apart.
 
     Seed 0 is the published state, of six times 12345. Arguments are as in
@@ -181,7 +176,7 @@ class MRG32k3aRandomNumberGenerator(PseudoRandomNumberGenerator):
         self._skip_array("subsequences", i, stream)
 
 
-class Sobol32RandomNumberGenerator(QuasiRandomNumberGenerator):
+class Sobol32RandomNumberGenerator(_generators.QuasiRandomNumberGenerator):
     """Sobol's 32-bit sequence: state ``d`` generates coordinate ``d`` of one point after another.
 
     ``dir_vector`` has 32 direction vectors of uint32 for each state
@@ -195,7 +190,7 @@ class Sobol32RandomNumberGenerator(QuasiRandomNumberGenerator):
     _kind = "Sobol32"
 
 
-class Sobol64RandomNumberGenerator(QuasiRandomNumberGenerator):
+class Sobol64RandomNumberGenerator(_generators.QuasiRandomNumberGenerator):
     """Sobol's 64-bit sequence: state ``d`` generates coordinate ``d`` of one point after another.
 
     ``dir_vector`` has 64 direction vectors of uint64 for each state
@@ -209,7 +204,7 @@ class Sobol64RandomNumberGenerator(QuasiRandomNumberGenerator):
     _kind = "Sobol64"
 
 
-class ScrambledSobol32RandomNumberGenerator(ScrambledQuasiRandomNumberGenerator):
+class ScrambledSobol32RandomNumberGenerator(_generators.ScrambledQuasiRandomNumberGenerator):
     """Sobol's 32-bit sequence, scrambled: the points are different and spread as evenly.
 
     ``scramble_vector`` has a uint32 for each state (:func:`generate_scramble_constants32`). It is
@@ -223,7 +218,7 @@ class ScrambledSobol32RandomNumberGenerator(ScrambledQuasiRandomNumberGenerator)
     _kind = "ScrambledSobol32"
 
 
-class ScrambledSobol64RandomNumberGenerator(ScrambledQuasiRandomNumberGenerator):
+class ScrambledSobol64RandomNumberGenerator(_generators.ScrambledQuasiRandomNumberGenerator):
     """Sobol's 64-bit sequence, scrambled: the points are different and spread as evenly.
 
     ``scramble_vector`` has a uint64 for each state (:func:`generate_scramble_constants64`). It is

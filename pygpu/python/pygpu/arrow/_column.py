@@ -7,15 +7,8 @@ from typing import Any, overload
 
 from .. import _arguments, _core
 from .._core import GPUArray
+from . import _export
 from ._buffer import Context, CudaBuffer
-from ._export import (
-    export_column,
-    export_schema,
-    pyarrow_field,
-    pyarrow_schema,
-    to_pyarrow,
-    to_pyarrow_batch,
-)
 from ._host import SLICE, printed, slice_of
 from ._types import NULLABLE, Field, Layout, Part, dtype_of, format_of, integer_at, layout_of
 
@@ -148,7 +141,7 @@ class DeviceColumn:
     @property
     def type(self) -> Any:
         """The type, as a ``pyarrow.DataType``."""
-        return pyarrow_field(self._field).type
+        return _export.pyarrow_field(self._field).type
 
     @property
     def length(self) -> int:
@@ -254,15 +247,15 @@ class DeviceColumn:
 
         Raises ``ImportError`` if ``pyarrow`` is not installed.
         """
-        array = to_pyarrow(self)
+        array = _export.to_pyarrow(self)
         array.validate(full=True)
         return array
 
     def __arrow_c_schema__(self) -> Any:
-        return export_schema(self._field)
+        return _export.export_schema(self._field)
 
     def __arrow_c_device_array__(self, requested_schema: Any = None, **kwargs: Any) -> Any:
-        return export_column(self, requested_schema, kwargs)
+        return _export.export_column(self, requested_schema, kwargs)
 
 
 def last_offset(buffer: CudaBuffer | None, width: int, count: int) -> int:
@@ -460,7 +453,7 @@ class DeviceRecordBatch:
     @property
     def schema(self) -> Any:
         """The names and types of the columns, as a ``pyarrow.Schema``."""
-        return pyarrow_schema(self._column._field)
+        return _export.pyarrow_schema(self._column._field)
 
     @property
     def nbytes(self) -> int:
@@ -506,7 +499,7 @@ class DeviceRecordBatch:
 
         Raises ``ImportError`` if ``pyarrow`` is not installed.
         """
-        batch = to_pyarrow_batch(self._column)
+        batch = _export.to_pyarrow_batch(self._column)
         batch.validate(full=True)
         return batch
 

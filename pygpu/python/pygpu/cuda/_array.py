@@ -11,24 +11,8 @@ from .. import _arguments
 from .._core import GPUArray
 from .._exchange import protocols
 from ..compyte.array import span
-from . import _devices, _stream
+from . import _devices, _memory, _stream
 from ._context import IpcHandle
-from ._memory import (
-    BYTE,
-    DeviceAddress,
-    Flags,
-    MemoryPointer,
-    array_core,
-    bytes_at,
-    bytes_spanned,
-    check_array_compatibility,
-    contiguous_strides,
-    copy_elements,
-    is_contiguous,
-    prepare,
-    sentry_contiguous,
-    stream_or_none,
-)
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -111,7 +95,7 @@ class DeviceNDArrayBase(GPUArray):
     def _set_up(
         self, shape: Any, strides: Any, dtype: Any, stream: Any = 0, gpu_data: Any = None
     ) -> None:
-        shape, strides, dtype = prepare(shape, strides, dtype, "C")
+        shape, strides, dtype = _memory.prepare(shape, strides, dtype, "C")
         low, high = span(shape, strides, dtype.itemsize)
         if low == high:
             super().__init__(shape, dtype, strides=strides)
@@ -122,7 +106,9 @@ class DeviceNDArrayBase(GPUArray):
                 base = _devices.current_context().allocate(high - low)
                 address = base.ptr - low
             else:
-                base = gpu_data.elements if isinstance(gpu_data, MemoryPointer) else gpu_data
+                base = (
+                    gpu_data.elements if isinstance(gpu_data, _memory.MemoryPointer) else gpu_data
+                )
                 address = (
                     base.ptr if isinstance(base, GPUArray) else base.device_ctypes_pointer.value
                 )
@@ -134,7 +120,7 @@ class DeviceNDArrayBase(GPUArray):
         self, shape: Any, strides: Any, dtype: Any = None, stream: Any = 0, offset: int = 0
     ) -> DeviceNDArray:
         """Returns a view of this array's memory, ``offset`` bytes from its first element."""
-        source = GPUArray.view(self) if not offset else bytes_at(self, offset, 1)
+        source = GPUArray.view(self) if not offset else _memory.bytes_at(self, offset, 1)
         dtype = self.dtype if dtype is None else dtype
         return self._view_class(shape, strides, dtype, self._default_stream(stream), source)
 
@@ -147,44 +133,44 @@ class DeviceNDArrayBase(GPUArray):
         return stream if stream else self.stream
 
     @property
-    def flags(self) -> Flags:  # type: ignore[override]
+    def flags(self) -> _memory.Flags:  # type: ignore[override]
         """Whether the array is contiguous: ``flags["C_CONTIGUOUS"]``, ``flags["F_CONTIGUOUS"]``."""
         flags = super().flags
-        return Flags(C_CONTIGUOUS=flags.c_contiguous, F_CONTIGUOUS=flags.f_contiguous)
+        return _memory.Flags(C_CONTIGUOUS=flags.c_contiguous, F_CONTIGUOUS=flags.f_contiguous)
 
     @property
     def alloc_size(self) -> int:
         """The bytes from the array's first address to its last; 0 for an empty array."""
-        return bytes_spanned(self)
+        return _memory.bytes_spanned(self)
 
     _cuda_memsize_ = alloc_size
 
     @property
-    def gpu_data(self) -> MemoryPointer:
+    def gpu_data(self) -> _memory.MemoryPointer:
         """The memory that the array spans."""
         low, high = span(self.shape, self.strides, self.itemsize)
         context = _devices.gpus[self._ordinal].get_primary_context()
-        return MemoryPointer.of(context, bytes_at(self, low, high - low))
+        return _memory.MemoryPointer.of(context, _memory.bytes_at(self, low, high - low))
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Has no strides if the array is C-contiguous, and the array's stream, if it has one."""
         interface = super().__cuda_array_interface__
-        if is_contiguous(self):
+        if _memory.is_contiguous(self):
             interface["strides"] = None
         if self.stream:
             _stream.order_behind_default(self.stream)
             interface["stream"] = protocols.stream_number(self.stream)
         return interface
 
-    def as_cuda_arg(self) -> MemoryPointer:
+    def as_cuda_arg(self) -> _memory.MemoryPointer:
         """Returns :attr:`gpu_data`."""
         return self.gpu_data
 
     @property
-    def device_ctypes_pointer(self) -> DeviceAddress:
+    def device_ctypes_pointer(self) -> _memory.DeviceAddress:
         """The address of the first element as an object of ctypes."""
-        return DeviceAddress(self.ptr)
+        return _memory.DeviceAddress(self.ptr)
 
     def get_ipc_handle(self) -> IpcArrayHandle:
         """Returns a handle that another process opens; keep the array until that is done.
@@ -206,19 +192,19 @@ class DeviceNDArrayBase(GPUArray):
         """
         stream = self._default_stream(stream)
         if ary is None:
-            return self.get(async_=bool(stream), stream=stream_or_none(stream))
+            return self.get(async_=bool(stream), stream=_memory.stream_or_none(stream))
         if not isinstance(ary, np.ndarray | np.void):
             raise _arguments.wrong_type("ary", ary, "a numpy array is needed")
-        check_array_compatibility(self, ary)
+        _memory.check_array_compatibility(self, ary)
         if not ary.size:
             return ary
         if isinstance(ary, np.void):
-            record = self.get(stream=stream_or_none(stream))
+            record = self.get(stream=_memory.stream_or_none(stream))
             for name in record.dtype.names or ():
                 ary[name] = record[name]
             return ary
         target = np.lib.stride_tricks.as_strided(ary, self.shape, self._host_strides(ary))
-        self.get(target, async_=bool(stream), stream=stream_or_none(stream))
+        self.get(target, async_=bool(stream), stream=_memory.stream_or_none(stream))
         return ary
 
     def _host_strides(self, ary: np.ndarray[Any, Any]) -> tuple[int, ...]:
@@ -236,22 +222,24 @@ class DeviceNDArrayBase(GPUArray):
             ary = np.asanyarray(ary)
         if ary.size == 0:
             return
-        sentry_contiguous(self)
+        _memory.sentry_contiguous(self)
         stream = self._default_stream(stream)
-        core = array_core(GPUArray.view(self))
+        core = _memory.array_core(GPUArray.view(self))
         if not is_on_device:
             order = "C" if core.flags.c_contiguous else "F"
-            host = np.asarray(array_core(ary), order=order)  # type: ignore[call-overload]
-            check_array_compatibility(core, host)
-            core.set(host.reshape(core.shape), async_=bool(stream), stream=stream_or_none(stream))
+            host = np.asarray(_memory.array_core(ary), order=order)  # type: ignore[call-overload]
+            _memory.check_array_compatibility(core, host)
+            core.set(
+                host.reshape(core.shape), async_=bool(stream), stream=_memory.stream_or_none(stream)
+            )
             if not stream:
                 _stream.default_stream().synchronize()
             return
         other = ary if isinstance(ary, GPUArray) else protocols.from_cuda_array_interface(ary)
-        sentry_contiguous(other)
-        source = array_core(GPUArray.view(other))
-        check_array_compatibility(core, source)
-        copy_elements(core, source, stream)
+        _memory.sentry_contiguous(other)
+        source = _memory.array_core(GPUArray.view(other))
+        _memory.check_array_compatibility(core, source)
+        _memory.copy_elements(core, source, stream)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """Copies the elements to the host, as numpy's functions ask for them."""
@@ -293,7 +281,7 @@ class DeviceNDArrayBase(GPUArray):
         if order == tuple(range(self.ndim)) and isinstance(self, self._view_class):
             return self
         view = GPUArray.transpose(self, order)
-        strides = contiguous_strides(view.shape, self.itemsize, "C")
+        strides = _memory.contiguous_strides(view.shape, self.itemsize, "C")
         result = self._view_class(view.shape, strides, self.dtype, self.stream)
         GPUArray.__setitem__(result, ..., view)
         return result
@@ -452,7 +440,7 @@ class DeviceNDArray(DeviceNDArrayBase):
         stream = self._default_stream(stream)
         if self.dtype.names is not None:
             return DeviceRecord(self.dtype, stream, view)
-        return view.get(stream=stream_or_none(stream))[()]
+        return view.get(stream=_memory.stream_or_none(stream))[()]
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self.setitem(index, value)
@@ -478,7 +466,7 @@ class DeviceNDArray(DeviceNDArrayBase):
             host = np.ascontiguousarray(np.broadcast_to(host, target.shape), self.dtype)
             host = host.reshape(target.shape)
             if _is_view(key):
-                target.set(host, async_=bool(stream), stream=stream_or_none(stream))
+                target.set(host, async_=bool(stream), stream=_memory.stream_or_none(stream))
             else:
                 GPUArray.__setitem__(self, key, host)
         if not stream:
@@ -528,12 +516,12 @@ class DeviceRecord(DeviceNDArrayBase):
         stream = self._default_stream(stream)
         if dtype.shape:
             base = dtype.base
-            strides = contiguous_strides(dtype.shape, base.itemsize, "C")
+            strides = _memory.contiguous_strides(dtype.shape, base.itemsize, "C")
             return self._at(dtype.shape, strides, base, stream, offset)
-        memory = bytes_at(self, offset, dtype.itemsize)
+        memory = _memory.bytes_at(self, offset, dtype.itemsize)
         if dtype.names is not None:
             return DeviceRecord(dtype, stream, memory)
-        return memory.get(stream=stream_or_none(stream)).view(dtype)[0]
+        return memory.get(stream=_memory.stream_or_none(stream)).view(dtype)[0]
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self.setitem(key, value)
@@ -544,8 +532,10 @@ class DeviceRecord(DeviceNDArrayBase):
         stream = self._default_stream(stream)
         host = np.zeros(dtype.shape, dtype.base)
         host[...] = value
-        bytes_at(self, offset, dtype.itemsize).set(
-            np.frombuffer(host.tobytes(), BYTE), bool(stream), stream_or_none(stream)
+        _memory.bytes_at(self, offset, dtype.itemsize).set(
+            np.frombuffer(host.tobytes(), _memory.BYTE),
+            bool(stream),
+            _memory.stream_or_none(stream),
         )
 
 

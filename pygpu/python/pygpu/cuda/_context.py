@@ -15,16 +15,7 @@ from .._core import GPUArray, IPCMemoryHandle
 from .._driver.device import Context as _DriverContext
 from .._driver.device import on_device
 from ..compyte.array import span
-from . import _stream
-from ._memory import (
-    BYTE,
-    DeviceAddress,
-    MemoryPointer,
-    device_memory_size,
-    device_pointer,
-    host_to_device,
-    prepare,
-)
+from . import _memory, _stream
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -106,11 +97,11 @@ class HostMemory(np.ndarray):
         return self.ctypes.data
 
     @property
-    def device_ctypes_pointer(self) -> DeviceAddress:
+    def device_ctypes_pointer(self) -> _memory.DeviceAddress:
         """The address on the device as an object of ctypes."""
         if self._device_address is None:
             raise TypeError("the memory is not mapped; a device cannot use it")
-        return DeviceAddress(self._device_address)
+        return _memory.DeviceAddress(self._device_address)
 
     _cuda_memsize_ = np.ndarray.size
 
@@ -214,15 +205,15 @@ class Context:
         bytesize = _arguments.not_negative("bytesize", bytesize)
         with self._current():
             if not bytesize:
-                return GPUArray((0,), BYTE)
+                return GPUArray((0,), _memory.BYTE)
             allocation = _core.mem_alloc(bytesize)
-            elements = GPUArray((bytesize,), BYTE, gpudata=allocation)
+            elements = GPUArray((bytesize,), _memory.BYTE, gpudata=allocation)
         weakref.finalize(elements, self.deallocations.release, allocation).atexit = False
         return elements
 
-    def memalloc(self, bytesize: int) -> MemoryPointer:
+    def memalloc(self, bytesize: int) -> _memory.MemoryPointer:
         """Returns ``bytesize`` bytes of new device memory, freed when nothing refers to it."""
-        return MemoryPointer.of(self, self.allocate(bytesize))
+        return _memory.MemoryPointer.of(self, self.allocate(bytesize))
 
     def memhostalloc(
         self, bytesize: int, mapped: bool = False, portable: bool = False, wc: bool = False
@@ -248,9 +239,9 @@ class Context:
     ) -> HostMemory:
         bytesize = _arguments.not_negative("bytesize", bytesize)
         if not bytesize:
-            return np.empty(0, BYTE).view(HostMemory)
+            return np.empty(0, _memory.BYTE).view(HostMemory)
         with self._current():
-            return self._over(allocate((bytesize,), BYTE, mem_flags=flags), mapped)
+            return self._over(allocate((bytesize,), _memory.BYTE, mem_flags=flags), mapped)
 
     def _over(self, memory: np.ndarray[Any, Any], mapped: bool) -> HostMemory:
         """Returns an array of bytes from the core as memory of this context."""
@@ -270,7 +261,7 @@ class Context:
         >>> pinned = cuda.current_context().mempin(host, host.ctypes.data, host.nbytes)
         >>> pinned.free()
         """
-        buffer = np.frombuffer(_core.address_as_buffer(pointer, size, owner), BYTE)
+        buffer = np.frombuffer(_core.address_as_buffer(pointer, size, owner), _memory.BYTE)
         with self._current():
             registered = _core.register_host_memory(buffer, 2 * bool(mapped))
         return self._over(registered, bool(mapped))
@@ -285,15 +276,33 @@ class Context:
         >>> context.get_ipc_handle(context.memalloc(100)).size
         100
         """
-        return export(self, memory)
+        address, size = _memory.device_pointer(memory), _memory.device_memory_size(memory)
+        if not size:
+            raise ValueError("memory has no bytes; there is nothing to share")
+        with self._current():
+            base, _ = _core.mem_get_address_range(address)
+            handle = _core.mem_get_ipc_handle(base)
+        identity = self.device.get_device_identity()
+        result = IpcHandle(memory, bytes(handle), size, identity, address - base)
+        elements = memory if isinstance(memory, GPUArray) else getattr(memory, "elements", None)
+        if elements is not None:
+            # As long as the handle lives, the memory cannot be freed.
+            result._hold = _core.hold_memory(elements)
+        return result
 
-    def open_ipc_handle(self, handle: Any, size: int) -> MemoryPointer:
+    def open_ipc_handle(self, handle: Any, size: int) -> _memory.MemoryPointer:
         """Returns the first ``size`` bytes of another process's allocation.
 
         ``handle`` is the driver's handle, 64 bytes. Raises ``pygpu.driver.LogicError`` if that
         memory does not exist, or (on CUDA and HIP) belongs to this process.
         """
-        return import_memory(self, handle, size)
+        handle = HandleBytes(handle)
+        with self._current():
+            imported = IPCMemoryHandle(handle.reserved)
+            if size > imported.size:
+                raise ValueError(f"the handle has size {size}; the allocation has {imported.size}")
+            elements = GPUArray((size,), _memory.BYTE, gpudata=imported)
+        return _memory.MemoryPointer.of(self, elements)
 
     def can_access_peer(self, peer_device: int) -> bool:
         """Returns True if kernels here can use the memory of another device, ``peer_device``."""
@@ -327,10 +336,10 @@ _HANDLE_BYTES = 64
 
 
 class HandleBytes:
-    """The 64 bytes of a driver's handle, as ``reserved``."""
+    """The 64 bytes of a driver's handle, as ``reserved``, also from another such object."""
 
     def __init__(self, reserved: Any) -> None:
-        self.reserved = bytes(reserved)
+        self.reserved = bytes(getattr(reserved, "reserved", reserved))
         if len(self.reserved) != _HANDLE_BYTES:
             raise ValueError(
                 f"the handle has length {len(self.reserved)}; {_HANDLE_BYTES} is needed"
@@ -341,10 +350,6 @@ class HandleBytes:
 
     def __hash__(self) -> int:
         return hash(self.reserved)
-
-
-def _handle_bytes(handle: Any) -> HandleBytes:
-    return handle if isinstance(handle, HandleBytes) else HandleBytes(handle)
 
 
 class IpcHandle:
@@ -377,14 +382,14 @@ class IpcHandle:
     ) -> None:
         self.base = base
         self._hold: Any = None
-        self.handle = _handle_bytes(handle)
+        self.handle = HandleBytes(handle)
         for name, value in (("size", size), ("offset", offset)):
             if not isinstance(value, int) or value < 0:
                 raise ValueError(f"{name} is {value!r}; an int that is not negative is needed")
         self.size = size
         self.offset = offset
         self.source_info = source_info
-        self._opened: MemoryPointer | None = None
+        self._opened: _memory.MemoryPointer | None = None
 
     def can_access_peer(self, context: Context) -> bool:
         """Returns True if the device of ``context`` can use the memory in place. Raises
@@ -398,7 +403,7 @@ class IpcHandle:
             raise RuntimeError("the handle does not say which device it is from")
         return context.device.from_identity(self.source_info)
 
-    def open(self, context: Context) -> MemoryPointer:
+    def open(self, context: Context) -> _memory.MemoryPointer:
         """Returns the memory for ``context``: in place if the device can use it, else a copy.
 
         The handle counts as open until :meth:`close`. Raises ``RuntimeError`` without a device.
@@ -406,7 +411,7 @@ class IpcHandle:
         is_direct = self.source_info is None or self.can_access_peer(context)
         return self.open_direct(context) if is_direct else self.open_staged(context)
 
-    def open_direct(self, context: Context) -> MemoryPointer:
+    def open_direct(self, context: Context) -> _memory.MemoryPointer:
         """Returns the memory itself, for ``context``."""
         if self.base is not None:
             raise ValueError("opening IpcHandle from original process")
@@ -416,7 +421,7 @@ class IpcHandle:
         self._opened = whole
         return whole.view(self.offset)
 
-    def open_staged(self, context: Context) -> MemoryPointer:
+    def open_staged(self, context: Context) -> _memory.MemoryPointer:
         """Returns a copy, through the host, on the device of ``context``.
 
         Neither process sees later writes of the other. Raises ``RuntimeError`` if the exporting
@@ -426,7 +431,7 @@ class IpcHandle:
         with source._current():
             elements = self.open_direct(source).elements.get()
         copy = context.memalloc(self.size)
-        host_to_device(copy, elements, self.size)
+        _memory.host_to_device(copy, elements, self.size)
         self._opened = copy
         return copy
 
@@ -441,7 +446,7 @@ class IpcHandle:
 
         Other arguments are as in :func:`pygpu.cuda.device_array`.
         """
-        shape, strides, dtype = prepare(shape, strides, dtype, "C")
+        shape, strides, dtype = _memory.prepare(shape, strides, dtype, "C")
         below, above = span(shape, strides, dtype.itemsize)
         if above - below > self.size or dtype.hasobject:
             raise ValueError(
@@ -462,31 +467,3 @@ class IpcHandle:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return IpcHandle, (None, self.handle.reserved, self.size, self.source_info, self.offset)
-
-
-def export(context: Context, memory: Any) -> IpcHandle:
-    """Returns a handle for device memory, an array or a pointer, once its writers are done."""
-    address, size = device_pointer(memory), device_memory_size(memory)
-    if not size:
-        raise ValueError("memory has no bytes; there is nothing to share")
-    with context._current():
-        base, _ = _core.mem_get_address_range(address)
-        handle = _core.mem_get_ipc_handle(base)
-    identity = context.device.get_device_identity()
-    result = IpcHandle(memory, bytes(handle), size, identity, address - base)
-    elements = memory if isinstance(memory, GPUArray) else getattr(memory, "elements", None)
-    if elements is not None:
-        # As long as the handle lives, the memory cannot be freed.
-        result._hold = _core.hold_memory(elements)
-    return result
-
-
-def import_memory(context: Context, handle: Any, size: int) -> MemoryPointer:
-    """Returns the first ``size`` bytes of another process's allocation."""
-    handle = _handle_bytes(handle)
-    with context._current():
-        imported = IPCMemoryHandle(handle.reserved)
-        if size > imported.size:
-            raise ValueError(f"the handle has size {size}; the allocation has {imported.size}")
-        elements = GPUArray((size,), BYTE, gpudata=imported)
-    return MemoryPointer.of(context, elements)

@@ -31,19 +31,9 @@ from .._arguments import wrong_type
 from .._core import GPUArray
 from .._exchange import protocols
 from ..compyte.array import span
-from . import _devices, _stream
+from . import _devices, _memory, _stream
 from ._array import DeviceNDArray, DeviceNDArrayBase, DeviceRecord
 from ._context import IpcHandle
-from ._memory import (
-    DeviceAddress,
-    bytes_spanned,
-    host_memory_extents,
-    is_device_memory,
-    memory_size_from_info,
-    prepare,
-    sentry_contiguous,
-    strides_like,
-)
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -128,7 +118,7 @@ def auto_device(
     Other arguments are as in :func:`pygpu.cuda.to_device`. Raises ``NotImplementedError`` if
     ``obj`` has a mask.
     """
-    if is_device_memory(obj) and type(obj) is not GPUArray:
+    if _memory.is_device_memory(obj) and type(obj) is not GPUArray:
         return obj, False
     if hasattr(obj, "__cuda_array_interface__"):
         return as_cuda_array(obj), False
@@ -137,7 +127,7 @@ def auto_device(
         device = from_record_like(obj, stream)
     else:
         obj = np.asanyarray(obj)
-        sentry_contiguous(obj)
+        _memory.sentry_contiguous(obj)
         device = from_array_like(obj, stream)
     if copy:
         device.copy_to_device(obj, stream)
@@ -198,13 +188,13 @@ def device_array(
     order : {"C", "F"}. The order of the axes in memory, without strides.
     stream : Stream or 0. The array's stream.
     """
-    shape, strides, dtype = prepare(shape, strides, dtype, order)
+    shape, strides, dtype = _memory.prepare(shape, strides, dtype, order)
     return DeviceNDArray(shape, strides, dtype, stream)
 
 
 def device_array_like(ary: Any, stream: Any = 0) -> DeviceNDArray:
     """Returns a new array on ``stream`` with the shape, dtype and order of axes of ``ary``."""
-    return device_array(ary.shape, ary.dtype, *strides_like(ary), stream)
+    return device_array(ary.shape, ary.dtype, *_memory.strides_like(ary), stream)
 
 
 @contextlib.contextmanager
@@ -224,8 +214,8 @@ def open_ipc_array(
     ...     with open_ipc_array(handle, shape=100, dtype="f4") as array:
     ...         return array.copy_to_host()
     """
-    shape, strides, dtype = prepare(shape, strides, dtype, "C")
-    size = memory_size_from_info(shape, strides, dtype.itemsize)
+    shape, strides, dtype = _memory.prepare(shape, strides, dtype, "C")
+    size = _memory.memory_size_from_info(shape, strides, dtype.itemsize)
     opened = IpcHandle(None, handle, size, offset=offset)
     array = opened.open_array(_devices.current_context(), shape, dtype, strides)
     try:
@@ -256,15 +246,15 @@ class DeviceVisibleNDArray(np.ndarray):
         self.stream = stream
 
     @property
-    def device_ctypes_pointer(self) -> DeviceAddress:
+    def device_ctypes_pointer(self) -> _memory.DeviceAddress:
         """The address on the device; a copy in ordinary memory raises AttributeError."""
         memory = self.gpu_data
         if memory is not None and not self.size:
-            return DeviceAddress(0)
+            return _memory.DeviceAddress(0)
         offset = None if memory is None else self.ctypes.data - memory.ctypes.data
         if offset is None or not 0 <= offset <= memory.size or not memory.size:
             raise AttributeError("the array is not in memory that a device uses")
-        return DeviceAddress(memory.device_ctypes_pointer.value + offset)
+        return _memory.DeviceAddress(memory.device_ctypes_pointer.value + offset)
 
     # numba's own mark would have numba take the array for one of its class.
     @property
@@ -273,7 +263,7 @@ class DeviceVisibleNDArray(np.ndarray):
 
     @property
     def _cuda_memsize_(self) -> int:
-        return bytes_spanned(self)
+        return _memory.bytes_spanned(self)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -338,8 +328,8 @@ _Array = TypeVar("_Array", bound=np.ndarray[Any, Any])
 def _made(
     kind: type[_Array], allocate: Callable[[int], Any], *layout: Any, stream: Any = 0
 ) -> _Array:
-    shape, strides, dtype = prepare(*layout)
-    memory = allocate(memory_size_from_info(shape, strides, dtype.itemsize))
+    shape, strides, dtype = _memory.prepare(*layout)
+    memory = allocate(_memory.memory_size_from_info(shape, strides, dtype.itemsize))
     low, _ = span(shape, strides, dtype.itemsize)
     result = kind(shape, dtype, memory.view(np.ndarray), -low, strides)
     if isinstance(result, DeviceVisibleNDArray):
@@ -400,7 +390,7 @@ def managed_array(
 
 def pinned_array_like(ary: Any) -> np.ndarray[Any, Any]:
     """Returns a new page-locked array with the shape, dtype and order of axes of ``ary``."""
-    return pinned_array(ary.shape, ary.dtype, *strides_like(ary))
+    return pinned_array(ary.shape, ary.dtype, *_memory.strides_like(ary))
 
 
 def mapped_array_like(
@@ -410,13 +400,13 @@ def mapped_array_like(
 
     Other arguments are as in :func:`mapped_array`.
     """
-    return mapped_array(ary.shape, ary.dtype, *strides_like(ary), stream, portable, wc)
+    return mapped_array(ary.shape, ary.dtype, *_memory.strides_like(ary), stream, portable, wc)
 
 
 def _pin(ary: Any, mapped: bool) -> Any:
     if not isinstance(ary, np.ndarray):
         raise wrong_type("an argument", ary, "numpy arrays are needed")
-    start, end = host_memory_extents(ary)
+    start, end = _memory.host_memory_extents(ary)
     return _devices.current_context().mempin(ary, start, end - start, mapped)
 
 
@@ -460,7 +450,7 @@ def mapped(*arylist: np.ndarray[Any, Any], stream: Any = 0) -> Iterator[Any]:
         arrays = []
         for ary in arylist:
             memory = _pin(ary, True)
-            start, _ = host_memory_extents(ary)
+            start, _ = _memory.host_memory_extents(ary)
             address = memory.device_ctypes_pointer.value + ary.ctypes.data - start
             source = _Address(address, memory)
             arrays.append(DeviceNDArray(ary.shape, ary.strides, ary.dtype, stream, source))
@@ -477,5 +467,5 @@ class _Address:
     """An address on the device, and the host memory that it stands for."""
 
     def __init__(self, address: int, memory: Any) -> None:
-        self.device_ctypes_pointer = DeviceAddress(address)
+        self.device_ctypes_pointer = _memory.DeviceAddress(address)
         self.memory = memory
