@@ -80,19 +80,16 @@ class PagelockedAllocator(_Owner):
 class Allocator:
     """Device memory that exists already, for ``GPUArray(allocator=...)``.
 
-    Raises ``UnsupportedDataType`` for another dtype than the ten, or another kind of ``data``.
+    ``data`` owns the memory and is kept alive: a GPUArray, a PagelockedAllocator, or an array of
+    another library, with ``__cuda_array_interface__`` and without gaps. ``host_data`` is the host
+    memory of arrays, new memory by default. Raises ``UnsupportedDataType`` for another dtype than
+    the ten, or another kind of data.
 
     >>> memory = Allocator(to_gpu(np.arange(3)))
     >>> memory.ptr() != 0, memory.host_ptr() != 0
     (True, True)
     >>> GPUArray(allocator=memory).get()
     array([0, 1, 2])
-
-    Parameters
-    ----------
-    data : GPUArray, PagelockedAllocator, or an array of another library. The owner of the memory,
-        kept alive; other libraries' arrays have ``__cuda_array_interface__``, and no gaps.
-    host_data : numpy.ndarray, optional. The host memory of arrays; new memory by default.
     """
 
     def __init__(self, data: Any, host_data: np.ndarray | None = None) -> None:

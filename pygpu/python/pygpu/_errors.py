@@ -99,22 +99,16 @@ class DeviceLostInLaunch(DeviceLost, LaunchError):
 
 
 class CompileError(Error):
-    """The compiler refused a kernel's source. The parameters are also attributes.
+    """The compiler refused a kernel's source: ``msg``, which is also an attribute, as are others.
 
-    The text has the errors, each once, at the program's own lines; ``stderr`` has all that the
-    compiler said.
+    The text has the errors, each once, at the program's own lines. ``command_line`` has the
+    compiler's options, ``stdout`` and ``stderr`` its output; a run-time compiler's is ``stderr``.
 
     >>> try:
     ...     compiler.compile("__global__ void f() { x; }")
     ... except driver.CompileError as error:
     ...     "kernel.cu:1:23: error: " in str(error), "x" in error.stderr
     (True, True)
-
-    Parameters
-    ----------
-    msg : str. The failure.
-    command_line : sequence of str, optional. The compiler's options.
-    stdout, stderr : str, optional. The compiler's output; a run-time compiler's log is ``stderr``.
     """
 
     def __init__(

@@ -21,19 +21,10 @@ _CODE = re.compile(r"(\d*)([a-zA-Z?])")
 
 
 class Struct:
-    """A format, for packing and unpacking.
+    """The codes ``format``, for packing and unpacking; ``size`` is the bytes of packed values.
 
     >>> Struct("bD").size, Struct("F").unpack(Struct("F").pack(1 + 2j))
     (24, ((1+2j),))
-
-    Parameters
-    ----------
-    format : str or bytes. Format codes.
-
-    Attributes
-    ----------
-    format : str. The codes.
-    size : int. Bytes of the packed values.
     """
 
     def __init__(self, format: str | bytes) -> None:

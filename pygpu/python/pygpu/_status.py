@@ -9,7 +9,8 @@ from ._arguments import whole
 class Status:
     """The number that a driver returned, and its API. It equals, and hashes as, its number.
 
-    A status is true for a success. PyCUDA does not have the class.
+    A status is true for a success. ``code`` may be an unknown number; ``api`` is ``"cuda"``,
+    ``"hip"``, ``"host"``, ``"nvrtc"`` or ``"hiprtc"``, by default the backend's.
 
     >>> status = Status(2, "cuda")
     >>> status
@@ -18,11 +19,6 @@ class Status:
     ('CUDA_ERROR_OUT_OF_MEMORY', 2, False, True)
     >>> bool(Status(0, "hip"))
     True
-
-    Parameters
-    ----------
-    code : int. The number, which may be unknown.
-    api : {"cuda", "hip", "host", "nvrtc", "hiprtc"}, optional. The API; the backend's by default.
     """
 
     __slots__ = ("_api", "_code", "_reason")

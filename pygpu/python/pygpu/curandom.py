@@ -123,16 +123,12 @@ def generate_scramble_constants64(count: int) -> GPUArray:
 class XORWOWRandomNumberGenerator(_generators.PseudoRandomNumberGenerator):
     """G. Marsaglia's XORWOW: a period of 2**192 - 2**32, sequences 2**67 draws apart.
 
+    ``seed_getter`` takes a number and returns a GPUArray of as many int32 seeds, random ones by
+    default; ``seed``, not in PyCUDA, is one of all states. Each skips ``offset`` draws.
+
     >>> generator = XORWOWRandomNumberGenerator(seed_getter_uniform)
     >>> generator.gen_normal((2, 3), "float32").shape
     (2, 3)
-
-    Parameters
-    ----------
-    seed_getter : callable, optional. Takes a number and returns a GPUArray of as many int32 seeds.
-        By default the seeds are random.
-    offset : int, optional. The number of draws that each state skips.
-    seed : int, optional. The seed of all states, in place of a ``seed_getter``; not in PyCUDA.
     """
 
     _kind = "Xorwow"

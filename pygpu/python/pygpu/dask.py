@@ -229,7 +229,8 @@ class LeftOnHost(np.lib.mixins.NDArrayOperatorsMixin):
     """An array or a column that did not fit on the device when it was received.
 
     Any use raises ``MemoryError``, so that the task fails; raised while the message is read,
-    ``distributed`` would wait for ever. It is sent on as the array or column.
+    ``distributed`` would wait for ever. It is sent on as the array or column, an object of class
+    ``kind``. ``header`` and ``frames`` are its serialiser's, and ``error`` is the reason.
 
     >>> from distributed.protocol import serialize
     >>> header, frames = serialize(gpuarray.arange(3))
@@ -240,12 +241,6 @@ class LeftOnHost(np.lib.mixins.NDArrayOperatorsMixin):
     pygpu._errors.MemoryError: a GPUArray of size 24 was left in host memory when it was ...
     >>> left.restore()
     array([0, 1, 2])
-
-    Parameters
-    ----------
-    kind : type. ``GPUArray``, ``DeviceColumn`` or ``DeviceRecordBatch``.
-    header, frames : dict, list of buffer. The results of its serialiser.
-    error : MemoryError. The reason.
     """
 
     def __init__(self, kind: type, header: Header, frames: list[Any], error: Exception) -> None:

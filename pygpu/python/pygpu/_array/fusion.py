@@ -14,23 +14,11 @@ _RUNS_LATER = 0x20 | 0x80 | 0x200
 
 
 def fuse(function: _F) -> _F:
-    """Decorates a function, so that its element-wise operations on arrays are computed together.
+    """Decorates ``function``, so that its element-wise operations are computed together.
 
     The function's body runs as a block of `fused`, at each call. The arrays that it returns have
     been computed. Generators and coroutines, whose body runs later, are refused.
 
-    Parameters
-    ----------
-    function : callable
-        A function of arrays and any other arguments.
-
-    Returns
-    -------
-    callable
-        A function with the same arguments and results.
-
-    Examples
-    --------
     >>> import pygpu
     >>> @pygpu.fuse
     ... def smooth_step(x):

@@ -39,6 +39,9 @@ def compile(
     Raises ``Unsupported`` if there is no compiler for the backend, or if ``nvcc`` is needed and
     missing. Raises ``AssertionError`` for another ``target``.
 
+    >>> code = compiler.compile("__global__ void nothing() {}")
+    >>> driver.module_from_buffer(code).get_function("nothing")(block=(1, 1, 1))
+
     Parameters
     ----------
     source : str. The text.
@@ -54,11 +57,6 @@ def compile(
     include_dirs : sequence of str, optional. Folders of included files.
     target : {"cubin", "ptx", "fatbin"}. Code for the device, text for the vendor's other devices,
         or a fat binary, which only ``nvcc`` makes.
-
-    Examples
-    --------
-    >>> code = compiler.compile("__global__ void nothing() {}")
-    >>> driver.module_from_buffer(code).get_function("nothing")(block=(1, 1, 1))
     """
     if target not in ("cubin", "ptx", "fatbin"):
         raise AssertionError(f'target is {target!r}; allowed are "cubin", "ptx" and "fatbin"')
@@ -134,17 +132,10 @@ def compile_plain(
 ) -> bytes:
     """Compiles CUDA C as it is: :func:`compile` with ``no_extern_c``.
 
-    Other arguments are as in :func:`compile`. Raises ``CompileError``, ``Unsupported`` and
-    ``AssertionError`` as that does.
+    ``options`` may include ``-arch``, ``-code`` and ``-I``. Without ``-arch`` the code is for the
+    current device; nvcc would compile for its oldest one. Other arguments are as in
+    :func:`compile`. Raises ``CompileError``, ``Unsupported`` and ``AssertionError`` as that does.
 
-    Parameters
-    ----------
-    source : str. The text.
-    options : sequence of str. Options of the compiler, also ``-arch``, ``-code`` and ``-I``.
-        Without ``-arch`` the code is for the current device; nvcc would compile for its oldest one.
-
-    Examples
-    --------
     >>> source = 'extern "C" __global__ void nothing() {}'
     >>> code = compiler.compile_plain(source, [], keep=False, nvcc="nvcc", cache_dir=None)
     """

@@ -48,14 +48,8 @@ def _how(*values: Any) -> dict[str, Any]:
 
 
 class CudaModule:
-    """The base of the classes of compiled modules.
+    """The base of the classes of compiled modules: ``module`` is the loaded one, or None.
 
-    Attributes
-    ----------
-    module : driver.Module. The loaded module; None before a subclass has loaded one.
-
-    Examples
-    --------
     >>> module = compiler.SourceModule("__global__ void nothing() {}")
     >>> isinstance(module, compiler.CudaModule)
     True
@@ -141,17 +135,6 @@ class DynamicModule(CudaModule):
     Other arguments are as in :func:`pygpu.compiler.compile`. Raises ``Unsupported`` if the backend
     does not link.
 
-    Parameters
-    ----------
-    link_options : sequence of tuple, optional. Pairs of a value of ``driver.jit_option`` and its
-        value, for the linker.
-    message_handler : callable, optional. Called with the outcome and the log of the linker.
-    log_verbose : bool. If True, the log is verbose.
-    cuda_libdir : str, optional. The folder of the libraries for :meth:`add_stdlib`; the toolkits'
-        by default.
-
-    Examples
-    --------
     >>> module = compiler.DynamicModule()
     >>> _ = module.add_source("__global__ void first() {}", name="first.ptx")
     >>> _ = module.add_source("__global__ void second() {}", name="second.ptx")
@@ -166,6 +149,15 @@ class DynamicModule(CudaModule):
     >>> source = "__global__ void fourth() {}"
     >>> _ = other.add_data(compiler.compile(source, target="ptx"), kind, "fourth.ptx")
     >>> other.link().get_function("third")(block=(1, 1, 1))
+
+    Parameters
+    ----------
+    link_options : sequence of tuple, optional. Pairs of a value of ``driver.jit_option`` and its
+        value, for the linker.
+    message_handler : callable, optional. Called with the outcome and the log of the linker.
+    log_verbose : bool. If True, the log is verbose.
+    cuda_libdir : str, optional. The folder of the libraries for :meth:`add_stdlib`; the toolkits'
+        by default.
     """
 
     def __init__(

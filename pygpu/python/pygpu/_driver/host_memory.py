@@ -44,7 +44,7 @@ HostPointer.register(RegisteredHostMemory)
 
 
 class AlignedHostAllocation(HostPointer):
-    """Ordinary memory with an aligned address: the base of an array of :func:`aligned_empty`.
+    """Ordinary memory, ``size`` bytes at a multiple of ``alignment``: :func:`aligned_empty`'s base.
 
     :func:`register_host_memory` page-locks it, and returns an array whose base has the device
     address.
@@ -58,10 +58,6 @@ class AlignedHostAllocation(HostPointer):
     Traceback (most recent call last):
         ...
     pygpu._errors.LogicError: the memory is not page-locked: register_host_memory locks it
-
-    Parameters
-    ----------
-    size, alignment : int. The number of bytes, and the divisor of the address, in bytes.
     """
 
     def __init__(self, size: int, alignment: int) -> None:

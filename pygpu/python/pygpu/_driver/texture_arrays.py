@@ -55,6 +55,9 @@ class Array:
     ``Memcpy2D``, ``Memcpy3D``) access them. Raises ``Unsupported`` if the device does not support
     textures, or cubemaps.
 
+    ``descriptor`` has the shape and the type of elements. With ``height`` 0 the array has one axis,
+    with a ``depth`` three. A cubemap has square faces and ``depth`` 6: +x, -x, +y, -y, +z, -z.
+
     >>> array = driver.matrix_to_array(np.eye(3, dtype=np.float32), "C")
     >>> row = np.empty(3, np.float32)
     >>> driver.memcpy_atoh(row, array, 0)
@@ -63,12 +66,6 @@ class Array:
     >>> array.get_descriptor().width, array.get_descriptor_3d().depth
     (3, 0)
     >>> array.free()
-
-    Parameters
-    ----------
-    descriptor : ArrayDescriptor. The shape and the type of elements. With ``height`` 0 the array
-        has one axis, with a ``depth`` three. A cubemap has square faces and ``depth`` 6: +x, -x,
-        +y, -y, +z, -z.
     """
 
     def __init__(self, descriptor: ArrayDescriptor) -> None:

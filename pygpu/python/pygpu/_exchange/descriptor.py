@@ -400,6 +400,9 @@ _MEMBERS = ("vendor", "device", "handle", "nbytes", "dtype", "length", "offset")
 class Column(_Plain):
     """A column of another process, as plain data: :func:`pygpu.ipc.export_column` makes one.
 
+    ``data`` describes the elements: one axis, without gaps. ``mask``, if there is one, describes
+    their validity: bits, the least significant first, or bytes.
+
     >>> from pygpu import ipc
     >>> with ipc.export_column(ipc.empty(10, "f4")[2:]) as column:
     ...     part = column.to_dict()["data"]
@@ -410,12 +413,6 @@ class Column(_Plain):
     >>> ipc.Column.from_dict(column.to_dict()) == column
     True
     >>> column.close()  # the end of the block has done so already
-
-    Parameters
-    ----------
-    data : Descriptor. The elements: one axis, without gaps.
-    mask : Descriptor, optional. The validity of elements, from the first one: bits, the least
-        significant first, or bytes.
     """
 
     _what = "the column"

@@ -143,19 +143,16 @@ def match_dtype_to_c_struct(
     structures'. :func:`get_or_register_dtype` takes the returned dtype; the function is PyOpenCL's.
     Raises ``Unsupported`` if the backend does not compile kernels.
 
+    ``device`` may be None for the current one, and ``name`` is the structure's in CUDA C. ``dtype``
+    is a record, whose offsets do not matter. Its fields, in memory order, may be arrays, or records
+    that have a name already.
+
     >>> pair = np.dtype([("flag", np.int8), ("value", np.float64)])
     >>> pair, declaration = match_dtype_to_c_struct(None, "pair", pair)
     >>> pair.itemsize, pair.fields["value"][1]
     (16, 8)
     >>> " ".join(declaration.split())
     'typedef struct { signed char flag; double value; } pair;'
-
-    Parameters
-    ----------
-    device : pygpu.driver.Device or None. The device; None for the current one.
-    name : str. The name of the structure in CUDA C.
-    dtype : dtype. A record, whose offsets do not matter. Its fields, in memory order, may be
-        arrays, or records that have a name already.
     """
     if device is not None:
         current = driver.Context.get_device()

@@ -159,14 +159,9 @@ def get_elwise_kernel_and_types(
 ) -> tuple[SourceModule, _core.Function, list[Any]]:
     """Returns the module, the prepared kernel and the arguments of :func:`get_elwise_module`.
 
-    The returned arguments are ``arguments`` and ``n``, or ``start``, ``stop`` and ``step``. Other
-    arguments are as in :func:`get_elwise_module`.
-
-    Parameters
-    ----------
-    arguments : str or sequence of VectorArg and ScalarArg. The arguments of the program.
-    use_range : bool. If True, ``i`` runs through a range; see :func:`get_elwise_range_module`.
-    **kwargs : str. ``preamble``, ``loop_prep`` and ``after_loop`` of :func:`get_elwise_module`.
+    The returned arguments are ``arguments``, a declaration or a sequence, and ``n``; if
+    ``use_range`` is True, ``start``, ``stop`` and ``step``. ``**kwargs`` are ``preamble``,
+    ``loop_prep`` and ``after_loop``. Other arguments are as in :func:`get_elwise_module`.
     """
     declared = snippets.parse(arguments, operation, *map(str, kwargs.values()))
     added = [(np.intp, it) for it in ("start", "stop", "step")] if use_range else [(np.uintp, "n")]

@@ -103,8 +103,9 @@ def get_reduction_module(
     """Compiles one kernel of a reduction.
 
     The kernel's arguments are ``out`` with one element for each block, the given ``arguments``, a
-    number without effect, and the number of elements. Raises ``CompileError`` if the compiler
-    refused the source.
+    number without effect, and the number of elements. ``out_type`` is the results' type in C, and
+    ``block_size`` the threads of a block. Other arguments are as in :class:`ReductionKernel`.
+    Raises ``CompileError`` if the compiler refused the source.
 
     >>> module = get_reduction_module("float", 32, "0", "a + b", "x[i]", "const float *x", "total")
     >>> x, out = gpuarray.arange(10, dtype=np.float32), gpuarray.empty(1, np.float32)
@@ -112,13 +113,6 @@ def get_reduction_module(
     >>> total(out, x, np.uint32(1), np.uintp(10), block=(32, 1, 1), grid=(1, 1))
     >>> out
     array([45.], dtype=float32)
-
-    Parameters
-    ----------
-    out_type : str. The type in C of the results.
-    block_size : int. The threads of a block.
-    neutral, reduce_expr, map_expr, arguments, name, keep, options, preamble : as in
-        ReductionKernel. The pieces of the source as texts, and how it is compiled.
     """
     source = snippets.headers(Strides())
     source += _begin(name, out_type, preamble, block_size)
@@ -143,8 +137,10 @@ def get_reduction_kernel_and_types(
 ) -> tuple[_core.Function, list[str]]:
     """Returns one prepared kernel of a reduction, and the format codes of its own arguments.
 
-    Other arguments are as in :func:`get_reduction_module`. By default ``map_expr`` is ``"in[i]"``,
-    which is the result of a block in stage 2. Raises ``AssertionError`` for another ``stage``.
+    ``stage`` is 1 for the kernel that reads elements, 2 for the one that reads the blocks' results,
+    its first array. Other arguments are as in :func:`get_reduction_module`. By default ``map_expr``
+    is ``"in[i]"``, which is the result of a block in stage 2. Raises ``AssertionError`` for another
+    stage.
 
     >>> total, codes = get_reduction_kernel_and_types(
     ...     1, "float", 32, "0", "a + b", arguments="const float *in"
@@ -153,11 +149,6 @@ def get_reduction_kernel_and_types(
     >>> total.prepared_call((1, 1), (32, 1, 1), out.gpudata, x.gpudata, 1, 10)
     >>> out, codes
     (array([45.], dtype=float32), ['P'])
-
-    Parameters
-    ----------
-    stage : {1, 2}. 1 for the kernel that reads elements, 2 for the one that reads the blocks'
-        results, its first array.
     """
     if stage == 1:
         map_expr = "in[i]" if map_expr is None else map_expr

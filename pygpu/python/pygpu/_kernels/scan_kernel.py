@@ -132,14 +132,10 @@ class _ScanKernel:
     def __call__(
         self, input_ary: Any, output_ary: Any = None, allocator: Any = None, stream: Any = None
     ) -> Any:
-        """Queues the scan, and returns the array with the results.
+        """Queues the scan of ``input_ary``, of one axis, on ``stream``; returns the results.
 
-        Parameters
-        ----------
-        input_ary : GPUArray. An array of one axis, of any stride.
-        output_ary : GPUArray or "new", optional. The array of results; ``input_ary`` by default.
-        allocator, stream : callable and Stream, optional. The allocator of new memory, and the
-            stream of the work.
+        They are in ``output_ary``, by default ``input_ary``; for ``"new"`` in memory of
+        ``allocator``.
         """
         self._check("input_ary", input_ary)
         if input_ary.ndim != 1:
@@ -217,7 +213,7 @@ class InclusiveScanKernel(_ScanKernel):
 
 
 class ExclusiveScanKernel(_ScanKernel):
-    """Combines all elements before each element, and the neutral element.
+    """Combines all elements before each element, and ``neutral``, which is the first result.
 
     Other arguments are as in :class:`InclusiveScanKernel`. Raises ``Unsupported`` if an element is
     too large for the shared memory of a block.
@@ -225,10 +221,6 @@ class ExclusiveScanKernel(_ScanKernel):
     >>> add = ExclusiveScanKernel(np.int32, "a + b", 0)
     >>> add(gpuarray.to_gpu(np.int32([3, 1, 4]))).get()
     array([0, 3, 4], dtype=int32)
-
-    Parameters
-    ----------
-    neutral : str or number. The neutral element, which is the first result.
     """
 
     _exclusive = True

@@ -124,17 +124,11 @@ _FOR_CHILDREN = os.path.join(
 def install_as_pycuda(*, children: bool = False) -> None:
     """Makes ``import pycuda`` and ``import pycuda.X`` mean pygpu, from now on in this process.
 
-    It takes precedence over an installed PyCUDA. Calling it again does nothing. Raises
-    ``ImportError`` if the real PyCUDA is already imported in this process.
+    It takes precedence over an installed PyCUDA. Calling it again does nothing. With ``children``
+    the Python processes that this one starts get pygpu, too: by ``multiprocessing``, or as commands
+    that inherit ``PYTHONPATH``, which receives a folder. Raises ``ImportError`` if the real PyCUDA
+    is already imported in this process.
 
-    Parameters
-    ----------
-    children : bool. Whether the Python processes that this one starts get pygpu, too: by
-        ``multiprocessing`` with any start method, or as commands that inherit ``PYTHONPATH``, which
-        receives a folder.
-
-    Examples
-    --------
     >>> install_as_pycuda()
     >>> import pycuda.gpuarray
     >>> pycuda.gpuarray.GPUArray.__module__

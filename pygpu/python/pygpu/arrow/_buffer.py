@@ -46,9 +46,10 @@ def _is_primary(number: int, handle: int) -> bool:
 
 
 class Context:
-    """The use of a device, which makes device buffers; all contexts of one device are equal.
+    """The use of a device, ``device_number``, which makes buffers; all of one device are equal.
 
-    Raises ``Unsupported`` for a context other than the primary one, which ``pyarrow`` takes.
+    ``handle`` is 0, or the driver's handle of the primary context of CUDA's runtime and numba.
+    Raises ``Unsupported`` for another context, which ``pyarrow`` takes.
 
     >>> context = Context(0)
     >>> buffer = context.buffer_from_data(b"abcdef")
@@ -68,11 +69,6 @@ class Context:
     b'bc'
     >>> handle = buffer.export_for_ipc()  # for context.open_ipc_buffer(handle) in another process
     >>> context.synchronize()
-
-    Parameters
-    ----------
-    device_number : int. The number of the device.
-    handle : int. 0, or the driver's handle of the primary context of CUDA's runtime and numba.
     """
 
     def __init__(self, device_number: int = 0, handle: int = 0) -> None:

@@ -52,14 +52,9 @@ def from_cuda_array_interface(
 ) -> DeviceNDArray:
     """Returns an array in the memory that a ``__cuda_array_interface__`` describes, on its stream.
 
-    Raises ``NotImplementedError`` if the description has a mask, and ``BufferError`` if the memory
-    is read-only.
-
-    Parameters
-    ----------
-    desc : dict. The description, of version 2 or 3.
-    owner : object, optional. The owner of the memory, kept as long as the array.
-    sync : bool. If True, the default stream waits for the stream in the description.
+    ``desc`` has version 2 or 3. The array keeps ``owner``, the memory's owner. If ``sync`` is True,
+    the default stream waits for the stream. Raises ``NotImplementedError`` if the description has a
+    mask, and ``BufferError`` if the memory is read-only.
     """
     if not isinstance(desc, dict):
         raise wrong_type("desc", desc, "a dict is needed")

@@ -194,9 +194,10 @@ def solve_pkt_with_cg(
     """Solves ``pkt_spmv(x) = b`` with conjugate gradients.
 
     Returns the solution, the number of iterations, and of those whose residual was computed from
-    the solution. ``b`` is the right-hand side, ``x`` the start, by default zeros; ``debug`` is
-    ignored, as in PyCUDA. Other arguments are as in :class:`CGStateContainer` and
-    :meth:`CGStateContainer.run`. Raises ``ConvergenceError`` if the iterations did not suffice.
+    the solution. ``pkt_spmv`` is symmetric positive definite, ``b`` the right-hand side, ``x`` the
+    start, by default zeros; ``debug`` is ignored, as in PyCUDA. Other arguments are as in
+    :class:`CGStateContainer` and :meth:`CGStateContainer.run`. Raises ``ConvergenceError`` if the
+    iterations did not suffice.
 
     >>> from scipy.sparse import diags
     >>> from pygpu.sparse.packeted import PacketedSpMV
@@ -204,12 +205,6 @@ def solve_pkt_with_cg(
     >>> x, _, _ = solve_pkt_with_cg(matrix, gpuarray.to_gpu(np.array([3.0, 4.0, 4.0])))
     >>> x.get().round(4).tolist()
     [3.0, 2.0, 1.0]
-
-    Parameters
-    ----------
-    pkt_spmv : PacketedSpMV. A symmetric positive definite matrix.
-    b, x : GPUArray. The right-hand side, and the start.
-    debug : bool. Ignored.
     """
     if x is None:
         start = gpuarray.zeros(pkt_spmv.shape[0], pkt_spmv.dtype, allocator=b.allocator)
