@@ -81,6 +81,8 @@ class _Library:
     shutdown: str
     # The library's numbers in NVML's.
     numbers: dict[int, int] = {}  # noqa: RUF012
+    utilization: Callable[..., tuple[int, int]]
+    memory: Callable[..., tuple[int, int, int]]
 
     def __init__(self, handle: ctypes.CDLL) -> None:
         self.handle = handle
@@ -110,12 +112,6 @@ class _Library:
     def check(self, index: int) -> None:
         """Fails if the device does not exist."""
         self.memory(index)
-
-    def utilization(self, index: int) -> tuple[int, int]:
-        raise NotImplementedError
-
-    def memory(self, index: int) -> tuple[int, int, int]:
-        raise NotImplementedError
 
 
 class _Nvml(_Library):

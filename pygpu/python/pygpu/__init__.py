@@ -21,8 +21,9 @@ for _name in [__file__.replace("__init__.py", f"gpuarray{_end}") for _end in _SU
         )
 
 if TYPE_CHECKING:
-    from ._array.fusion import fuse, fused
+    from ._array.fusion import fuse
     from ._checking import checking
+    from ._core import fused
     from ._program.alias import install_as_pycuda
     from ._program.leaks import memory_report
     from ._status import Status
@@ -30,7 +31,8 @@ else:
     __getattr__, __dir__ = _names(
         __name__,
         {
-            "._array.fusion": "fuse fused",
+            "._array.fusion": "fuse",
+            "._core": "fused",
             "._checking": "checking",
             "._program.alias": "install_as_pycuda",
             "._program.leaks": "memory_report",

@@ -19,7 +19,8 @@ def checking(*kinds: str) -> Iterator[None]:
 
     An error in a kernel raises an exception, at the launch or at its stream's synchronization. The
     exception names the kernel, the line, the block, the thread, the array, and where the program
-    allocated the array. Raises ``Unsupported`` on a GPU's backend.
+    allocated the array. Raises ``Unsupported`` on a GPU's backend. The setting applies to the whole
+    process: ``PYGPU_CHECK=1`` checks a program, ``PYGPU_CHECK=bounds,races`` for these kinds.
 
     >>> import pygpu
     >>> from pygpu.compiler import SourceModule
@@ -37,11 +38,6 @@ def checking(*kinds: str) -> Iterator[None]:
         threads, of which one writes and one is not atomic. "barriers": threads of a block that wait
         at different barriers. "arithmetic": divisions of integers by zero, and misaligned
         addresses. "first" checks only the first two launches of each kernel.
-
-    Notes
-    -----
-    ``PYGPU_CHECK=1`` checks a whole program, and ``PYGPU_CHECK=bounds,races`` checks it for these
-    kinds. The setting applies to the whole process. PyCUDA does not have it.
     """
     begun = Checking(",".join(kinds) or "all")
     try:

@@ -12,18 +12,14 @@ import numpy as np
 class Error(Exception):
     """Any failure of the device or its driver: the base of PyCUDA's exceptions.
 
+    ``status`` is the driver's number for the failure, 999 if no driver was asked, and
+    ``status_name`` its name. ``call`` is the call that failed, ``detail`` the reason in a sentence.
+
     >>> try:
     ...     driver.mem_alloc(0)
     ... except driver.Error as error:
     ...     print(error.call, error.status, error.detail)
     mem_alloc 1 bytes is 0; allowed are 1 to 9223372036854775807
-
-    Attributes
-    ----------
-    status : int. The driver's number for the failure; 999 if no driver was asked.
-    status_name : str. The driver's name of the number; empty if it has none.
-    call : str. The call that failed; empty if no driver was asked.
-    detail : str. The reason, in a sentence.
     """
 
     status: int = 999

@@ -129,15 +129,11 @@ def maximum(a: Any, b: Any, out: GPUArray | None = None, stream: Any = None) -> 
     return _maximum(a, b, out, stream)
 
 
-def _logical(
-    of_arrays: Any, of_numbers: Any, x1: Any, x2: Any, out: Any, allocator: Any
-) -> GPUArray:
-    is_array = isinstance(x1, GPUArray) or isinstance(x2, GPUArray)
-    if not is_array and np.isscalar(x1) and np.isscalar(x2):
-        if out is None:
-            out = GPUArray((), np.bool_, allocator)
-        return out.fill(of_numbers(x1, x2))
-    return of_arrays(x1, x2, out)
+def _logical(of_arrays: Any, of_numbers: Any, out: Any, allocator: Any, *operands: Any) -> GPUArray:
+    if _builtins.all(map(np.isscalar, operands)):
+        out = GPUArray((), np.bool_, allocator) if out is None else out
+        return out.fill(of_numbers(*operands))
+    return of_arrays(*operands, out)
 
 
 def logical_and(
@@ -147,22 +143,19 @@ def logical_and(
 
     ``allocator`` makes the memory of a result of two numbers.
     """
-    return _logical(_logical_and, np.logical_and, x1, x2, out, allocator)
+    return _logical(_logical_and, np.logical_and, out, allocator, x1, x2)
 
 
 def logical_or(
     x1: Any, x2: Any, /, out: GPUArray | None = None, *, allocator: Any = None
 ) -> GPUArray:
     """Returns True where either element is not zero, as :func:`numpy.logical_or`."""
-    return _logical(_logical_or, np.logical_or, x1, x2, out, allocator)
+    return _logical(_logical_or, np.logical_or, out, allocator, x1, x2)
 
 
 def logical_not(x: Any, /, out: GPUArray | None = None, *, allocator: Any = None) -> GPUArray:
     """Returns True where the element is zero, as :func:`numpy.logical_not`."""
-    if not isinstance(x, GPUArray) and np.isscalar(x):
-        out = GPUArray((), np.bool_, allocator) if out is None else out
-        return out.fill(np.logical_not(x))
-    return _logical_not(x, out)
+    return _logical(_logical_not, np.logical_not, out, allocator, x)
 
 
 @_functools.lru_cache(maxsize=1024)

@@ -79,17 +79,15 @@ def _define() -> type[Any]:
             self.allocations[key] = pointer
             return pointer.own()
 
+        def _counted(self, kind: Any, memory: Any, key: int, size: int) -> Any:
+            address, finalizer = device_address(key), self._finalizer(memory, key, size)
+            context = weakref.proxy(self.context)
+            return self._keep(kind(context, address, size, finalizer=finalizer), key)
+
         def memalloc(self, size: int) -> Any:
             """Allocates device memory."""
             memory = self._on_device(lambda: driver.mem_alloc(size))
-            key = int(memory)
-            pointer = numba_driver.AutoFreePointer(
-                weakref.proxy(self.context),
-                device_address(key),
-                size,
-                finalizer=self._finalizer(memory, key, size),
-            )
-            return self._keep(pointer, key)
+            return self._counted(numba_driver.AutoFreePointer, memory, int(memory), size)
 
         def memhostalloc(
             self, size: int, mapped: bool = False, portable: bool = False, wc: bool = False
@@ -134,14 +132,8 @@ def _define() -> type[Any]:
             """Allocates managed memory."""
             flags = 1 if attach_global else 2
             array = self._on_device(lambda: driver.managed_empty((size,), _BYTE, "C", flags))
-            key = array.ctypes.data
-            memory = numba_driver.ManagedMemory(
-                weakref.proxy(self.context),
-                device_address(key),
-                size,
-                finalizer=self._finalizer(array.base, key, size),
-            )
-            return self._keep(memory, key)
+            kind = numba_driver.ManagedMemory
+            return self._counted(kind, array.base, array.ctypes.data, size)
 
         def get_memory_info(self) -> Any:
             """Returns the device's free and total bytes."""

@@ -39,6 +39,3 @@ def fuse(function: _F) -> _F:
             return function(*arguments, **named)
 
     return cast(_F, together)
-
-
-__all__ = ["fuse", "fused"]

@@ -31,16 +31,6 @@ def _expect(name: str, value: Any, dtype: Any, shape: tuple[int, ...]) -> GPUArr
     return value
 
 
-_STATE_TYPES = {
-    "Xorwow": "curandStateXORWOW",
-    "Mrg32k3a": "curandStateMRG32k3a",
-    "Sobol32": "curandStateSobol32",
-    "Sobol64": "curandStateSobol64",
-    "ScrambledSobol32": "curandStateScrambledSobol32",
-    "ScrambledSobol64": "curandStateScrambledSobol64",
-}
-
-
 class RandomNumberGenerator:
     """The base of all generators: states on the device, from which arrays are filled.
 
@@ -65,7 +55,7 @@ class RandomNumberGenerator:
     @_core.YieldingProperty
     def state_type(self) -> str:
         """The name of the state's structure in ``curand_kernel.h``."""
-        return _STATE_TYPES[self._kind]
+        return "curandState" + self._kind.replace("Xorwow", "XORWOW").replace("Mrg", "MRG")
 
     @_core.YieldingProperty
     def state(self) -> Any:
@@ -137,10 +127,7 @@ class RandomNumberGenerator:
     def gen_log_normal(
         self, shape: Any, dtype: Any, mean: float, stddev: float, stream: Any = None
     ) -> GPUArray:
-        """Returns a new array of ``shape`` and ``dtype``, filled by :meth:`fill_log_normal`.
-
-        ``mean``, ``stddev`` and ``stream`` are its arguments.
-        """
+        """Returns an array; arguments are as in :meth:`gen_normal` and :meth:`fill_log_normal`."""
         result = empty(shape, dtype)
         self.fill_log_normal(result, mean, stddev, stream)
         return result
@@ -148,10 +135,7 @@ class RandomNumberGenerator:
     def gen_poisson(
         self, shape: Any, dtype: Any, lambda_value: float, stream: Any = None
     ) -> GPUArray:
-        """Returns a new array of ``shape`` and ``dtype``, filled by :meth:`fill_poisson`.
-
-        ``lambda_value`` and ``stream`` are its arguments.
-        """
+        """Returns an array; arguments are as in :meth:`gen_normal` and :meth:`fill_poisson`."""
         result = empty(shape, dtype)
         self.fill_poisson(result, lambda_value, stream)
         return result

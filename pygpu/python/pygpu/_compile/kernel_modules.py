@@ -132,8 +132,11 @@ class DynamicModule(CudaModule):
     """A module linked from several sources, files and libraries: add them, then call :meth:`link`.
     The methods return the module.
 
-    Other arguments are as in :func:`pygpu.compiler.compile`. Raises ``Unsupported`` if the backend
-    does not link.
+    ``link_options`` are pairs of a value of ``driver.jit_option`` and its value, for the linker.
+    ``message_handler`` is called with the outcome and the linker's log, which ``log_verbose`` makes
+    verbose. ``cuda_libdir`` is the folder for :meth:`add_stdlib`, the toolkits' by default. Other
+    arguments are as in :func:`pygpu.compiler.compile`. Raises ``Unsupported`` if the backend does
+    not link.
 
     >>> module = compiler.DynamicModule()
     >>> _ = module.add_source("__global__ void first() {}", name="first.ptx")
@@ -149,15 +152,6 @@ class DynamicModule(CudaModule):
     >>> source = "__global__ void fourth() {}"
     >>> _ = other.add_data(compiler.compile(source, target="ptx"), kind, "fourth.ptx")
     >>> other.link().get_function("third")(block=(1, 1, 1))
-
-    Parameters
-    ----------
-    link_options : sequence of tuple, optional. Pairs of a value of ``driver.jit_option`` and its
-        value, for the linker.
-    message_handler : callable, optional. Called with the outcome and the log of the linker.
-    log_verbose : bool. If True, the log is verbose.
-    cuda_libdir : str, optional. The folder of the libraries for :meth:`add_stdlib`; the toolkits'
-        by default.
     """
 
     def __init__(

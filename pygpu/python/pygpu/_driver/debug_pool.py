@@ -17,24 +17,17 @@ if TYPE_CHECKING:
 class DebugMemoryPool(DeviceMemoryPool):
     """A pool of device memory that reports the place of each allocation, and those in use.
 
+    An ``interactive`` pool asks on the terminal for a name of each new place, and waits for Enter
+    at each allocation. PyCUDA keeps the names in a file; here they last as long as the pool.
+    ``logfile`` receives the report, by default ``sys.stdout``. ``blocks`` has size and place of
+    each allocation in use, ``last_free`` the free bytes at the latest allocation.
+
     >>> import io
     >>> report = io.StringIO()
     >>> pool = DebugMemoryPool(interactive=False, logfile=report)
     >>> block = pool.allocate(1000)
     >>> "Allocation of size 1000" in report.getvalue()
     True
-
-    Parameters
-    ----------
-    interactive : bool. If True, the pool asks on the terminal for a name of each new place, and
-        waits for Enter at each allocation. PyCUDA keeps the names in a file; here they last as long
-        as the pool.
-    logfile : file, optional. Receives the report; ``sys.stdout`` by default.
-
-    Attributes
-    ----------
-    blocks : mapping. Size and place of each allocation in use.
-    last_free : int. Free bytes of device memory at the latest allocation.
     """
 
     def __new__(cls, interactive: bool = True, logfile: TextIO | None = None) -> Self:

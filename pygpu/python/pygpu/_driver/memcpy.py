@@ -127,6 +127,8 @@ class Memcpy2D(_Copy):
 
     Source and target are host memory, device memory or arrays for textures. Set source, target and
     extent, then call it: with a bool to copy and wait, with a stream to queue the copy.
+    ``src_x_in_bytes`` and ``src_y`` are the first byte of a row and the first row; ``src_pitch`` is
+    the row pitch in bytes, or 0 for contiguous rows. ``dst_x_in_bytes`` and so on are the target's.
 
     >>> host = np.arange(6, dtype=np.uint8).reshape(2, 3)
     >>> memory, pitch = driver.mem_alloc_pitch(3, 2, 4)
@@ -154,12 +156,6 @@ class Memcpy2D(_Copy):
     >>> back
     array([[0, 1, 2],
            [3, 4, 5]], dtype=uint8)
-
-    Attributes
-    ----------
-    width_in_bytes, height : int. The bytes of a row, and the number of rows.
-    src_x_in_bytes, dst_x_in_bytes, src_y, dst_y : int. The first byte of a row, and the first row.
-    src_pitch, dst_pitch : int. The row pitch in bytes; 0 if the rows are contiguous.
     """
 
     def __call__(self, aligned: Any) -> None:
@@ -173,7 +169,9 @@ class Memcpy2D(_Copy):
 class Memcpy3D(_Copy):
     """A :class:`Memcpy2D` of ``depth`` slices of rows (``cuMemcpy3D``, ``hipDrvMemcpy3D``).
 
-    Call it without an argument to copy and wait, or with a stream to queue the copy.
+    Call it without an argument to copy and wait, or with a stream to queue the copy. ``src_z`` and
+    ``dst_z`` are the first slice; ``src_height`` and ``dst_height`` the rows from one slice to the
+    next, or 0 for contiguous slices.
 
     >>> host, array = np.arange(24, dtype=np.uint8).reshape(2, 3, 4), gpuarray.zeros(8, np.uint8)
     >>> copy = driver.Memcpy3D()
@@ -184,11 +182,6 @@ class Memcpy3D(_Copy):
     >>> copy()
     >>> array
     array([ 0,  1,  4,  5, 12, 13, 16, 17], dtype=uint8)
-
-    Attributes
-    ----------
-    src_z, dst_z : int. The first slice.
-    src_height, dst_height : int. The rows from one slice to the next; 0 for contiguous slices.
     """
 
     def __init__(self) -> None:

@@ -433,11 +433,9 @@ class CudaBuffer(Buffer):
             nbytes = self._count(nbytes, position, whole, "from")
             pyarrow = require_pyarrow("a new host buffer")
             buf = pyarrow.allocate_buffer(nbytes, memory_pool=memory_pool, resizable=resizable)
-            target = host_bytes("buf", buf, writable=True)
-        else:
-            target = host_bytes("buf", buf, writable=True)
-            room = ("buf", target.size, "requested copy does not fit into host buffer")
-            nbytes = self._count(nbytes, position, room, "from")
+        target = host_bytes("buf", buf, writable=True)
+        room = ("buf", target.size, "requested copy does not fit into host buffer")
+        nbytes = self._count(nbytes, position, room, "from")
         self._read_into(target[:nbytes], position)
         return buf
 

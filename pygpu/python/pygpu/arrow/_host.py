@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import struct
 import sys
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 
@@ -91,6 +92,9 @@ class Buffer(_core.BufferExporter):
     """The base of buffers on the host and on a device."""
 
     _parent: Self | None = None
+    _part: ClassVar[Callable[..., Any]]
+    _read: ClassVar[Callable[..., bytes]]
+    _equals: ClassVar[Callable[..., bool]]
 
     @property
     def size(self) -> int:
@@ -111,12 +115,6 @@ class Buffer(_core.BufferExporter):
     def parent(self) -> Self | None:
         """The buffer that this one is a slice of."""
         return self._parent
-
-    def _part(self, offset: int, length: int) -> Self:
-        raise NotImplementedError
-
-    def _read(self, position: int, nbytes: int) -> bytes:
-        raise NotImplementedError
 
     def slice(self, offset: int = 0, length: int | None = None) -> Self:
         """Returns ``length`` bytes from ``offset`` on, by default all, without a copy."""
@@ -142,9 +140,6 @@ class Buffer(_core.BufferExporter):
     def equals(self, other: Self) -> bool:
         """Returns True if ``other``, of this class, has the same bytes."""
         return self._equals(_arguments.instance("other", other, type(self)))
-
-    def _equals(self, other: Any) -> bool:
-        raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
         return self.equals(other) if isinstance(other, type(self)) else NotImplemented

@@ -44,9 +44,6 @@ else:
         },
     )
 
-
-if not TYPE_CHECKING:
-
     def __getattr__(name: str) -> Any:
         if name in __all__:
             return _get(name)

@@ -351,8 +351,12 @@ def _check_fits(source: Any, target: GPUArray) -> None:
             )
 
 
-class DeviceNDArray(DeviceNDArrayBase):
+class DeviceNDArray(_memory.Contiguity, DeviceNDArrayBase):
     """An array in device memory with numba's methods: what :func:`pygpu.cuda.to_device` returns.
+
+    ``shape`` and ``strides``, in bytes, are an int or a tuple, and ``dtype`` is the elements' type.
+    Transfers are on ``stream`` unless they name another. ``gpu_data`` is a MemoryPointer, a
+    GPUArray or an address; by default the memory is new.
 
     >>> array = cuda.to_device(np.arange(6).reshape(2, 3))
     >>> array[1, 2], array.is_c_contiguous()
@@ -373,22 +377,7 @@ class DeviceNDArray(DeviceNDArrayBase):
     >>> array.bind(stream).stream is stream
     True
     >>> handle, size = array.get_ipc_handle(), array.as_cuda_arg().size
-
-    Parameters
-    ----------
-    shape, strides : int or tuple of int. The extents, and the steps in bytes along each axis.
-    dtype : dtype. The type of the elements.
-    stream : Stream or 0. The stream of the array's transfers, unless they name another one.
-    gpu_data : MemoryPointer, GPUArray or int, optional. The memory; new memory by default.
     """
-
-    def is_c_contiguous(self) -> bool:
-        """Returns True if the elements follow each other in C order."""
-        return self.flags["C_CONTIGUOUS"]
-
-    def is_f_contiguous(self) -> bool:
-        """Returns True if the elements follow each other in Fortran order."""
-        return self.flags["F_CONTIGUOUS"]
 
     def reshape(self, *newshape: Any, order: Literal["C", "F", "A"] = "C") -> DeviceNDArray:  # type: ignore[override]
         """Returns a view with extents ``*newshape``, one of which may be -1, in ``order``."""

@@ -355,6 +355,10 @@ class HandleBytes:
 class IpcHandle:
     """A part of an allocation that another process opens, once at a time; it can be pickled.
 
+    ``base`` owns the memory in the exporting process, and is None in others. ``handle`` is the
+    driver's of the allocation: the part is ``size`` bytes from ``offset`` on. ``source_info`` says
+    where the exporting device is on the bus.
+
     >>> handle = cuda.IpcHandle(None, bytes(64), 800, offset=16)
     >>> handle.size, handle.offset
     (800, 16)
@@ -367,14 +371,6 @@ class IpcHandle:
     ...     else:
     ...         memory = handle.open_staged(context)
     ...     handle.close()
-
-    Parameters
-    ----------
-    base : object. The owner of the memory in the exporting process; None in others.
-    handle : HandleBytes or bytes. The driver's handle of the whole allocation.
-    size : int. The number of bytes of the part.
-    source_info : dict, optional. Where the exporting device is on the bus.
-    offset : int. Where the part starts in the allocation, in bytes.
     """
 
     def __init__(

@@ -219,7 +219,7 @@ def open_ipc_array(
         opened.close()
 
 
-class DeviceVisibleNDArray(np.ndarray):
+class DeviceVisibleNDArray(_memory.Contiguity, np.ndarray):
     """A numpy array in memory that the device also uses; views of it are of this class."""
 
     gpu_data: Any = None
@@ -266,14 +266,6 @@ class DeviceVisibleNDArray(np.ndarray):
         address = self.device_ctypes_pointer.value if self.size else 0
         stream = int(self.stream) if self.stream else None
         return protocols.describe(self, address, stream, not self.flags.writeable)
-
-    def is_c_contiguous(self) -> bool:
-        """Returns True if the elements follow each other in C order."""
-        return self.flags.c_contiguous
-
-    def is_f_contiguous(self) -> bool:
-        """Returns True if the elements follow each other in Fortran order."""
-        return self.flags.f_contiguous
 
     @overload
     def copy_to_host(self, ary: None = None, stream: Any = 0) -> np.ndarray[Any, Any]: ...

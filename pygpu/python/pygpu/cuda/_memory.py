@@ -53,7 +53,10 @@ class DeviceAddress(ctypes.c_size_t):
 
 
 class MemoryPointer:
-    """A range of device memory.
+    """A range of device memory: ``size`` bytes at ``pointer``, a number, in ``context``.
+
+    ``owner``, the owner of the memory, is kept as long as this object and its views.
+    ``finalizer`` is called once this object is gone, or by :meth:`free`.
 
     >>> memory = cuda.current_context().memalloc(16)
     >>> memory.memset(7)
@@ -65,13 +68,6 @@ class MemoryPointer:
     >>> memory.free()  # does nothing: it has a finalizer only if one is given
     >>> cuda.cudadrv.driver.MemoryPointer.of(None, memory.elements).size
     16
-
-    Parameters
-    ----------
-    context : Context. The context that the memory belongs to.
-    pointer, size : int. The base address, which may be a number of ctypes, and the number of bytes.
-    owner : object, optional. The owner of the memory, kept as long as this object and its views.
-    finalizer : callable, optional. Called once this object is gone, or by :meth:`free`.
     """
 
     __cuda_memory__ = True
@@ -344,6 +340,18 @@ errmsg_contiguous_buffer = (
     "Array contains non-contiguous buffer and cannot be transferred as a single memory region. "
     "Please ensure contiguous buffer with numpy .ascontiguousarray()"
 )
+
+
+class Contiguity:
+    """The methods of numba's arrays that tell their contiguity."""
+
+    def is_c_contiguous(self: Any) -> bool:
+        """Returns True if the elements follow each other in C order."""
+        return self.flags["C_CONTIGUOUS"]
+
+    def is_f_contiguous(self: Any) -> bool:
+        """Returns True if the elements follow each other in Fortran order."""
+        return self.flags["F_CONTIGUOUS"]
 
 
 class Flags(dict[str, bool]):

@@ -11,8 +11,6 @@ from pygpu.compiler import SourceModule
 from pygpu.gpuarray import GPUArray
 from pygpu.tools import context_dependent_memoize, dtype_to_ctype
 
-__all__ = ["CoordinateSpMV"]
-
 _THREADS = 128
 
 

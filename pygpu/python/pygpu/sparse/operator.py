@@ -8,8 +8,6 @@ import numpy as np
 
 from pygpu._core import GPUArray
 
-__all__ = ["DiagonalPreconditioner", "IdentityOperator", "OperatorBase"]
-
 
 class OperatorBase:
     """A linear operator: an object that is called with a vector and returns another one.

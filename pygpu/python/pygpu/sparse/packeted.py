@@ -8,8 +8,6 @@ from pygpu._core import GPUArray
 
 from .coordinate import CoordinateSpMV
 
-__all__ = ["PacketedSpMV"]
-
 
 class PacketedSpMV(CoordinateSpMV):
     """A square sparse matrix on the device, called with a vector; ignores ``is_symmetric``.
