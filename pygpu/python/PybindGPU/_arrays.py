@@ -31,7 +31,11 @@ class DeviceArray(Keeper, _core.BufferExporter):
     ``DeviceArray(buffer)``, which keeps the buffer alive. A flag of 0 means Fortran's order.
 
     No device memory is allocated before :meth:`allocate`, except where its address is passed.
-    Copies wait until they are done.
+    Copies wait until they are done. Types are not compared: the bytes of a buffer, which must be
+    contiguous, are read as this class's elements, if there are enough. Addresses are the caller's
+    responsibility: memory must stay in place as long as the array. Failures leave a status in
+    :meth:`last_status`: an address that is zero, not aligned or not mapped, and unknown device
+    memory.
 
     >>> from PybindGPU import backend
     >>> x = np.arange(6).reshape(2, 3)
@@ -51,13 +55,6 @@ class DeviceArray(Keeper, _core.BufferExporter):
         a ``ptr_wrapper`` to host memory, or the addresses of host and device memory; or a buffer.
     **flags : int. ``flag_c_contiguous``: 1 for C's order, 0 for Fortran's, also as the last of
         ``args``.
-
-    Notes
-    -----
-    Types are not compared: the bytes of a buffer, which must be contiguous, are read as this
-    class's elements, if there are enough. Addresses are the caller's responsibility: memory must
-    stay in place as long as the array. Failures leave a status in :meth:`last_status`: an address
-    that is zero, not aligned or not mapped, and unknown device memory.
     """
 
     dtype: np.dtype[Any]

@@ -32,9 +32,6 @@ from ._curand import _get_scramble_constants64 as _get_scramble_constants64
 from ._curand import get_curand_version as get_curand_version
 from ._lazy import names as _names
 
-if TYPE_CHECKING:
-    from ._driver.enumerations import direction_vector_set
-
 __all__ = ["MRG32k3aRandomNumberGenerator", "ScrambledSobol32RandomNumberGenerator"]
 __all__ += ["ScrambledSobol64RandomNumberGenerator", "Sobol32RandomNumberGenerator"]
 __all__ += ["Sobol64RandomNumberGenerator", "XORWOWRandomNumberGenerator", "direction_vector_set"]
@@ -43,7 +40,9 @@ __all__ += ["generate_scramble_constants64", "get_curand_version", "rand", "seed
 __all__ += ["seed_getter_unique"]
 
 
-if not TYPE_CHECKING:
+if TYPE_CHECKING:
+    from ._driver.enumerations import direction_vector_set
+else:
     _get, __dir__ = _names(__name__, {"._driver.enumerations": "direction_vector_set"})
 
     def __getattr__(name: str) -> Any:

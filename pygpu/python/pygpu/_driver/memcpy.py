@@ -239,11 +239,8 @@ class Memcpy3DPeer(Memcpy3D):
 
 
 # Element types that textures do not have, read as integers: the format and the channels.
-_AS_INTEGERS = {
-    np.dtype(np.complex64): (array_format.SIGNED_INT32, 2),
-    np.dtype(np.float64): (array_format.SIGNED_INT32, 2),
-    np.dtype(np.complex128): (array_format.SIGNED_INT32, 4),
-}
+_CHANNELS = {"d": 2, "F": 2, "D": 4}
+_AS_INTEGERS = {np.dtype(it): (array_format.SIGNED_INT32, n) for it, n in _CHANNELS.items()}
 
 
 def _order(order: str) -> str:

@@ -311,15 +311,6 @@ def get_take_put_kernel(
     sources, ``vec_count`` targets, if ``with_offsets`` is True an offset for each source's indices,
     and the number of indices. :func:`pygpu.gpuarray.multi_take_put` does not need textures. Raises
     ``Unsupported`` without support.
-
-    >>> source, target = gpuarray.arange(5, dtype=np.float32), gpuarray.zeros(4, np.float32)
-    >>> here, there = (gpuarray.to_gpu(np.array(x, np.int32)) for x in ([3, 1], [4, 2]))
-    >>> take_put, (texture,) = get_take_put_kernel(np.float32, np.int32, False)
-    >>> _ = source.bind_to_texref_ext(texture)
-    >>> arguments = (here.gpudata, there.gpudata, target.gpudata, 2)
-    >>> take_put.prepared_call(here._grid, here._block, *arguments)
-    >>> target
-    array([0., 2., 0., 4.], dtype=float32)
     """
     index = dtype_to_ctype(idx_dtype)
     numbers = range(vec_count)
@@ -341,13 +332,6 @@ def get_put_kernel(dtype: Any, idx_dtype: Any, vec_count: int = 1) -> _core.Func
     """Returns a kernel that writes each source to its target at indices, which are not checked.
 
     Its arguments are the indices, ``vec_count`` targets, as many sources, and the indices' number.
-
-    >>> target, source = gpuarray.zeros(4, np.float32), gpuarray.ones(2, np.float32)
-    >>> where = gpuarray.to_gpu(np.array([3, 1], np.int32))
-    >>> arguments = (where.gpudata, target.gpudata, source.gpudata, 2)
-    >>> get_put_kernel(np.float32, np.int32).prepared_call(where._grid, where._block, *arguments)
-    >>> target
-    array([0., 1., 0., 1.], dtype=float32)
     """
     targets = [VectorArg(dtype, f"dest{k}") for k in range(vec_count)]
     sources = [VectorArg(dtype, f"src{k}") for k in range(vec_count)]

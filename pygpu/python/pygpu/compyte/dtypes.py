@@ -53,9 +53,6 @@ class DTypeRegistry:
         The first name is the dtype's, unless it has one already. Without ``dtype``, an unknown name
         raises ``TypeNameNotKnown``. Raises ``RuntimeError``, and registers nothing, if a name is
         another dtype's.
-
-        >>> get_or_register_dtype("unsigned int")
-        dtype('uint32')
         """
         names = [names] if isinstance(names, str) else list(names)
         if not names:
@@ -81,11 +78,7 @@ class DTypeRegistry:
         return dtype
 
     def dtype_to_ctype(self, dtype: Any) -> str:
-        """Returns the registered name of ``dtype`` in C.
-
-        >>> dtype_to_ctype(np.uint16)
-        'unsigned short'
-        """
+        """Returns the registered name of ``dtype`` in C."""
         if dtype is None:
             raise ValueError("dtype may not be None")
         dtype = np.dtype(dtype)

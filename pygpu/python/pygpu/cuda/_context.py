@@ -325,11 +325,9 @@ class Context:
     get_per_thread_default_stream = staticmethod(_stream.per_thread_default_stream)
     create_event = staticmethod(_stream.event)
 
-    @contextlib.contextmanager
-    def defer_cleanup(self) -> Iterator[None]:
+    def defer_cleanup(self) -> contextlib.AbstractContextManager[None]:
         """Defers the freeing of memory from :meth:`allocate` until the outermost block ends."""
-        with self.deallocations.disable():
-            yield
+        return self.deallocations.disable()
 
 
 _HANDLE_BYTES = 64

@@ -246,15 +246,13 @@ def synchronize() -> None:
     _core.synchronize()
 
 
-@contextlib.contextmanager
-def defer_cleanup() -> Iterator[None]:
+def defer_cleanup() -> contextlib.AbstractContextManager[None]:
     """Defers the freeing of device memory for the ``with`` block; blocks may be nested.
 
     Freeing plain memory waits for the device. Around work whose pace matters, that is put off until
     the outermost block ends.
     """
-    with current_context().defer_cleanup():
-        yield
+    return current_context().defer_cleanup()
 
 
 @contextlib.contextmanager

@@ -39,6 +39,13 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     return tuple(range(ndim)) if axis is None else normalize_axis_tuple(axis, ndim)
 
 
+def flat_or_axis(value: Any, axis: Any) -> tuple[GPUArray, int]:
+    """Returns an array and the number of its axis; flattened, and 0, without an axis."""
+    a = on_device(value).ravel() if axis is None else on_device(value)
+    (axis,) = axes_of(0 if axis is None else axis, a.ndim)
+    return a, axis
+
+
 def last_axis(a: GPUArray, axis: Any) -> tuple[GPUArray, tuple[int, ...]]:
     """Returns the array with the given axes joined into the last one, and those axes."""
     axes = axes_of(axis, a.ndim)

@@ -13,7 +13,7 @@ from ..advanced_indexing import compress, flatnonzero
 from ..axes import argsort, cumsum, sort
 from ..creation import arange
 from ..shapes import broadcast_to, concatenate, flip, moveaxis
-from .operands import axes_of, is_nan, on_device, on_host, ufuncs
+from .operands import axes_of, flat_or_axis, is_nan, on_device, on_host, ufuncs
 from .selection import along, check_places, unravel_index
 
 __all__ = ["argpartition", "bincount", "digitize", "histogram", "histogram2d"]
@@ -465,7 +465,6 @@ def argpartition(
 
 
 def _partitioned(a: Any, kth: Any, axis: int | None) -> tuple[GPUArray, int]:
-    a = on_device(a).ravel() if axis is None else on_device(a)
-    (axis,) = axes_of(-1 if axis is None else axis, a.ndim)
+    a, axis = flat_or_axis(a, axis)
     check_places("kth", on_host(kth), a.shape[axis])
     return a, axis

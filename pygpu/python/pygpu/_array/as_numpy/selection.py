@@ -13,12 +13,11 @@ from ..advanced_indexing import compress, flatnonzero, nonzero
 from ..axes import along_axis
 from ..creation import arange
 from ..shapes import broadcast_to, moveaxis
-from .operands import axes_of, on_device, on_host, ufuncs
+from .operands import flat_or_axis, on_device, on_host, ufuncs
 from .shaping import elements_at, meshgrid, resize
 
 __all__ = ["argwhere", "copyto", "delete", "extract", "fill_diagonal", "insert", "place"]
-__all__ += ["put", "putmask"]
-__all__ += ["ravel_multi_index", "take_along_axis", "unravel_index"]
+__all__ += ["put", "putmask", "ravel_multi_index", "take_along_axis", "unravel_index"]
 
 
 def take(
@@ -104,14 +103,12 @@ def argwhere(a: Any) -> GPUArray:
 
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> GPUArray:
     """Returns the elements at an index for each place, as :func:`numpy.take_along_axis`."""
-    arr, indices = on_device(arr), on_device(indices)
+    indices = on_device(indices)
     if indices.dtype.kind not in "iu":
         raise IndexError(f"indices have dtype {indices.dtype}; integers are needed")
-    if axis is None:
-        if indices.ndim != 1:
-            raise ValueError(f"indices.ndim is {indices.ndim}; without an axis it must be 1")
-        arr, axis = arr.ravel(), 0
-    (axis,) = axes_of(axis, arr.ndim)
+    if axis is None and indices.ndim != 1:
+        raise ValueError(f"indices.ndim is {indices.ndim}; without an axis it must be 1")
+    arr, axis = flat_or_axis(arr, axis)
     _check_bounds(indices, arr.shape[axis])
     return along(arr, indices, axis)
 
@@ -127,10 +124,7 @@ def along(arr: GPUArray, indices: GPUArray, axis: int) -> GPUArray:
 
 def delete(arr: Any, obj: Any, axis: int | None = None) -> GPUArray:
     """Returns an array without some of its elements, as :func:`numpy.delete`."""
-    arr = on_device(arr)
-    if axis is None:
-        arr, axis = arr.ravel(), 0
-    (axis,) = axes_of(axis, arr.ndim)
+    arr, axis = flat_or_axis(arr, axis)
     kept = np.delete(np.arange(arr.shape[axis]), _selection(obj))
     return elements_at(arr, on_device(kept), axis)
 
@@ -141,10 +135,7 @@ def _selection(obj: Any) -> Any:
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> GPUArray:
     """Returns an array with values put in between, as :func:`numpy.insert`."""
-    arr, values, obj = on_device(arr), on_device(values), _selection(obj)
-    if axis is None:
-        arr, axis = arr.ravel(), 0
-    (axis,) = axes_of(axis, arr.ndim)
+    (arr, axis), values, obj = flat_or_axis(arr, axis), on_device(values), _selection(obj)
     n, values = arr.shape[axis], values.astype(arr.dtype)
     obj = np.arange(*obj.indices(n)) if isinstance(obj, slice) else np.asarray(obj)
     if obj.size and obj.dtype.kind not in "iub":
