@@ -20,6 +20,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+__all__ = ["DTYPE_TO_NAME", "NAME_TO_DTYPE", "TYPE_REGISTRY", "DTypeRegistry", "TypeNameNotKnown"]
+__all__ += ["dtype_to_ctype", "fill_registry_with_c99_complex_types"]
+__all__ += ["fill_registry_with_c99_stdint_types", "fill_registry_with_c_types"]
+__all__ += ["fill_registry_with_opencl_c_types", "get_or_register_dtype", "parse_c_arg_backend"]
+__all__ += ["register_dtype"]
+
 
 class TypeNameNotKnown(RuntimeError, KeyError):
     """A name of a C type without a registered dtype: also a ``KeyError``, as in PyCUDA.
