@@ -55,7 +55,8 @@ class RandomNumberGenerator:
     @_core.YieldingProperty
     def state_type(self) -> str:
         """The name of the state's structure in ``curand_kernel.h``."""
-        return "curandState" + self._kind.replace("Xorwow", "XORWOW").replace("Mrg", "MRG")
+        others = {"Xorwow": "curandStateXORWOW", "Mrg32k3a": "curandStateMRG32k3a"}
+        return others.get(self._kind, f"curandState{self._kind}")
 
     @_core.YieldingProperty
     def state(self) -> Any:

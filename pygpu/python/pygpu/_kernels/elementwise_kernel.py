@@ -315,19 +315,6 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
     >>> x.get()
     array([1., 2., 3.], dtype=float32)
 
-    Parameters
-    ----------
-    arguments : str or sequence of VectorArg and ScalarArg. The arguments as C declares them:
-        ``"float a, float *x, const int *y"``. Work on other streams may read ``const`` arrays at
-        the same time, unless the statements write them.
-    operation : str. Statements for the element ``i``: ``"y[i] = a * x[i]"``. ``n`` is the number of
-        elements.
-    name : str. The kernel's name.
-    preamble : str. Source before the kernel: functions, structures, ``#include`` lines.
-    loop_prep, after_loop : str. Statements of each thread before and after its elements.
-
-    Notes
-    -----
     Compilation happens at the first call, as in PyCUDA, so types can be registered until then.
     Errors in the source appear at each call. The source is compiled again for each other layout of
     the arrays in memory.
@@ -338,6 +325,17 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
     in PyCUDA. The call raises ``ValueError`` if arrays that are accessed as ``x[i]`` differ in
     length or lack elements of ``range``. Arrays that are also accessed at other indices may be
     longer. PyCUDA does not check this.
+
+    Parameters
+    ----------
+    arguments : str or sequence of VectorArg and ScalarArg. The arguments as C declares them:
+        ``"float a, float *x, const int *y"``. Work on other streams may read ``const`` arrays at
+        the same time, unless the statements write them.
+    operation : str. Statements for the element ``i``: ``"y[i] = a * x[i]"``. ``n`` is the number of
+        elements.
+    name : str. The kernel's name.
+    preamble : str. Source before the kernel: functions, structures, ``#include`` lines.
+    loop_prep, after_loop : str. Statements of each thread before and after its elements.
     """
 
     def __init__(

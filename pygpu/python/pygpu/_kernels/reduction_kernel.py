@@ -180,6 +180,16 @@ class ReductionKernel(_core.ReductionLauncher):
     >>> dot(x, x).get()
     array(14., dtype=float32)
 
+    A call takes the arguments, ``stream``, ``out`` (an array of one element for the result),
+    ``allocator``, and ``kernel_wrapper``; it returns the array with the result. Arguments are
+    checked as by :class:`pygpu.elementwise.ElementwiseKernel`.
+
+    ``kernel_wrapper`` is called with the ``prepared_async_call`` of both kernels, and the functions
+    that it returns are called instead. Their arguments are grid, block, stream, the array for the
+    blocks' results, the first kernel's results (for the second kernel), the arguments, the number
+    of elements, and ``shared_size``. Arrays must then be contiguous. PyCUDA's kernels have one more
+    number.
+
     Parameters
     ----------
     dtype_out : dtype. The dtype of the result, and of the values that are combined.
@@ -192,18 +202,6 @@ class ReductionKernel(_core.ReductionLauncher):
         length of the first array counts.
     name : str. The start of the kernels' names.
     preamble : str. Source before the kernels: functions, structures, ``#include`` lines.
-
-    Notes
-    -----
-    A call takes the arguments, ``stream``, ``out`` (an array of one element for the result),
-    ``allocator``, and ``kernel_wrapper``; it returns the array with the result. Arguments are
-    checked as by :class:`pygpu.elementwise.ElementwiseKernel`.
-
-    ``kernel_wrapper`` is called with the ``prepared_async_call`` of both kernels, and the functions
-    that it returns are called instead. Their arguments are grid, block, stream, the array for the
-    blocks' results, the first kernel's results (for the second kernel), the arguments, the number
-    of elements, and ``shared_size``. Arrays must then be contiguous. PyCUDA's kernels have one more
-    number.
     """
 
     def __init__(

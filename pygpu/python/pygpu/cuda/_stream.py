@@ -109,13 +109,6 @@ class Stream:
         """Returns an awaitable whose result is this stream, once all work queued so far has run.
 
         A failure of the stream's work is its exception. An event loop has to run in this thread.
-
-        >>> import asyncio
-        >>> stream = cuda.stream()
-        >>> async def wait():
-        ...     return await stream.async_done()
-        >>> asyncio.run(wait()) is stream
-        True
         """
         # A program that waits so has imported it; others need not.
         import asyncio
