@@ -95,7 +95,7 @@ class DeviceLostInLaunch(DeviceLost, LaunchError):
 
 
 class CompileError(Error):
-    """The compiler refused a kernel's source: ``msg``, which is also an attribute, as are others.
+    """The compiler refused a kernel's source; ``msg`` and the other arguments are also attributes.
 
     The text has the errors, each once, at the program's own lines. ``command_line`` has the
     compiler's options, ``stdout`` and ``stderr`` its output; a run-time compiler's is ``stderr``.

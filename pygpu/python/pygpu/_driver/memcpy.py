@@ -363,7 +363,7 @@ def make_multichannel_2d_array(ndarray: Any, order: str) -> Array:
 
 
 def bind_array_to_texref(ary: Array, texref: TextureReference) -> None:
-    """Sets the array ``ary`` of ``texref``, which clamps coordinates, to read the nearest texel."""
+    """Binds ``texref`` to ``ary``, with clamped coordinates and reads of the nearest texel."""
     _arguments.instance("texref", texref, TextureReference)
     texref.set_filter_mode(filter_mode.POINT)
     texref.set_array(ary)
