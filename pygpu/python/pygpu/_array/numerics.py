@@ -91,10 +91,11 @@ def isclose(
     """Returns True where two elements differ by little, as :func:`numpy.isclose`."""
     if not isinstance(a, GPUArray) and not isinstance(b, GPUArray):
         gpu_array("a", a)
-    if not isinstance(b, GPUArray):
-        b = np.asarray(b, np.result_type(b, 1.0))[()]
-    elif not has_fractions(b.dtype):
-        b = b.astype(np.float64)
+    if isinstance(b, int):
+        b = float(b)
+    elif not isinstance(b, float | complex):
+        b = on_device(b)
+        b = b if has_fractions(b.dtype) else b.astype(np.float64)
     if isinstance(a, GPUArray) and a.dtype.kind == "b":
         a = a.astype(np.float64)
     bound = abs(b) * rtol + atol
@@ -127,9 +128,10 @@ def array_equiv(a1: Any, a2: Any) -> bool:
     return bool((a1 == a2).all())
 
 
-def array_equal(a1: GPUArray, a2: GPUArray, equal_nan: bool = False) -> bool:
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
     """Returns True if shapes and elements are the same, as :func:`numpy.array_equal`."""
-    if gpu_array("a1", a1).shape != gpu_array("a2", a2).shape:
+    a1, a2 = on_device(a1), on_device(a2)
+    if a1.shape != a2.shape:
         return False
     equal = a1 == a2
     if equal_nan:

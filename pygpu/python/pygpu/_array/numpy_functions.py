@@ -142,7 +142,8 @@ def array_function(
     array: GPUArray, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """Is ``GPUArray.__array_function__``: calls the counterpart of numpy's function, if any."""
-    if not all(issubclass(kind, GPUArray | np.ndarray) for kind in types):
+    # A masked array, which has a mask, would lose it.
+    if not all(issubclass(it, GPUArray | np.ndarray) and not hasattr(it, "mask") for it in types):
         return NotImplemented
     if func in _OF_DTYPES:
         return func(*(a.dtype if isinstance(a, GPUArray) else a for a in args), **kwargs)
@@ -198,8 +199,8 @@ def _double(x: Any) -> Any:
 
 def _spacing(x: GPUArray) -> GPUArray:
     x = _inexact(x)
-    # numpy's distances of float16 are not negative.
-    end = np.inf if x.dtype == np.float16 else _ufuncs["copysign"](np.inf, x)
+    # numpy's distances of float16 and of -0.0 are not negative.
+    end = np.inf if x.dtype == np.float16 else _ufuncs["copysign"](np.inf, x + 0)
     return _ufuncs["nextafter"](x, end) - x
 
 

@@ -91,8 +91,9 @@ def _slope(f: GPUArray, axis: int, steps: np.ndarray[Any, Any], edge_order: int)
         raise ValueError(f"axis {axis} has extent {n}; at least {edge_order + 1} is needed")
     if steps.ndim > 1 or (steps.ndim and len(steps) != n):
         raise ValueError(f"the coordinates have shape {steps.shape}; axis {axis} has extent {n}")
+    # Differences of unsigned integers would wrap.
+    steps = steps.astype(np.float64) if steps.dtype.kind in "biu" else steps
     h = np.diff(steps) if steps.ndim else np.full(n - 1, steps)
-    h = h.astype(np.result_type(h.dtype, np.float64) if h.dtype.kind in "biu" else h.dtype)
 
     def at(*bounds: Any) -> GPUArray:
         return f[(*(slice(None),) * axis, slice(*bounds))]

@@ -360,8 +360,9 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
         raise TypeError(f"bins is {bins!r}; a number of bins or their edges is needed")
     if np.ndim(bins) == 0:
         bins = operator.index(on_host(bins).item())
-        range = None if range is None else tuple(on_host(range).tolist())
-        if range is None and a.size:
+        if range is not None:
+            range = tuple(on_host(it)[()] if isinstance(it, GPUArray) else it for it in range)
+        elif a.size:
             range = (a.min().get().item(), a.max().get().item())
         none = np.zeros(0, a.dtype if a.dtype.kind in "biuf" else np.float64)
         return on_device(np.histogram_bin_edges(none, bins, range))

@@ -17,7 +17,7 @@ from ..axes import argmax, argmin, cumprod, cumsum, sort
 from ..moments import degrees_of, std, var
 from ..moments import mean as mean_of
 from ..reductions import UNSET, fit_mask, mask_of
-from ..shapes import broadcast_to, vstack
+from ..shapes import broadcast_to, concatenate, vstack
 from .operands import axes_of, inexact, is_nan, last_axis, on_device, on_host, ufuncs, with_axes
 from .selection import along
 
@@ -367,10 +367,12 @@ def nanmedian(
     keepdims: bool = False,
 ) -> GPUArray:
     """Returns medians of the elements that are not NaN, as :func:`numpy.nanmedian`."""
-    return _nanquantile(inexact(on_device(a)), np.float64(0.5), axis, out, "linear", keepdims)
+    return _nanquantile(inexact(on_device(a)), np.float64(0.5), axis, out, "linear", keepdims, True)
 
 
-def _nanquantile(a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims: bool) -> GPUArray:
+def _nanquantile(
+    a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims: bool, is_median: bool = False
+) -> GPUArray:
     nan = is_nan(a)
     if nan is None or a.size == 0:
         return _quantile(a, q, axis, out, method, keepdims)
@@ -386,9 +388,12 @@ def _nanquantile(a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims
         above = ufuncs["minimum"](below + 1, ufuncs["maximum"](count - 1, 0))
         low, high = (along(ordered, it, ordered.ndim - 1) for it in (below, above))
         part = (at - below).astype(a.dtype)
-        difference = high - low
-        upper = high - difference * (1 - part)
-        found = _core.select(part < 0.5, low + difference * part, upper, False)
+        if is_median:
+            found = concatenate([low, high], -1).mean(axis=-1, keepdims=True)
+        else:
+            difference = high - low
+            upper = high - difference * (1 - part)
+            found = _core.select(part < 0.5, low + difference * part, upper, False)
         found = _core.select(part == 0, low, found, False)
         found = _core.select(count == 0, a.dtype.type(np.nan), found, False)
         parts.append(with_axes(found[..., 0], axes, keepdims))
