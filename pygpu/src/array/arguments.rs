@@ -1,6 +1,6 @@
 //! Arguments of array functions, as Python passes them.
 
-use super::GPUArray;
+use super::{GPUArray, to_gpu};
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::numpy_array;
@@ -10,7 +10,9 @@ use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMet
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyComplex, PyEllipsis, PyFloat, PyInt, PyList, PySlice, PyTuple};
+use pyo3::types::{
+    PyBool, PyComplex, PyEllipsis, PyFloat, PyInt, PyList, PyRange, PySlice, PyTuple,
+};
 use smallvec::SmallVec;
 
 /// Returns a lower bound of the number of elements that an operation on the argument visits.
@@ -74,6 +76,44 @@ fn parse_numpy_value<'a>(value: &Bound<'_, PyAny>) -> PyResult<Option<Argument<'
         return Ok(Some(Number::Float(number.value()).into()));
     }
     Ok(None)
+}
+
+/// Returns a list, a tuple or a range as a device array, converted by numpy; `None` for any other object.
+///
+/// A sequence of other elements is refused unless it is compared for equality.
+#[cold]
+pub(super) fn sequence<'py>(
+    value: &Bound<'py, PyAny>,
+    is_equality: bool,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if !is_sequence(value) {
+        return Ok(None);
+    }
+    let py = value.py();
+    let array = py.import("numpy")?.call_method1("asarray", (value,))?;
+    // Text and Python objects cannot be on a device, and are not equal to any number.
+    let dtype = array.getattr("dtype")?;
+    if matches!(dtype.getattr("kind")?.extract()?, 'O' | 'S' | 'U') {
+        return match is_equality {
+            true => Ok(None),
+            false => Err(PyTypeError::new_err(format!(
+                "operand has elements of dtype {dtype}; numbers are needed"
+            ))),
+        };
+    }
+    to_gpu(py, &array, None, None, true).map(Some)
+}
+
+/// Returns true for a list, a tuple or a range, which numpy takes for an array.
+pub(super) fn is_sequence(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PyList>()
+        || value.is_instance_of::<PyTuple>()
+        || value.is_instance_of::<PyRange>()
+}
+
+/// Returns the value itself, or a list, a tuple or a range as a device array.
+pub(super) fn operand<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    Ok(sequence(value, false)?.unwrap_or_else(|| value.clone()))
 }
 
 /// Returns the element of a numpy array with one element.

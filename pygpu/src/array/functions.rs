@@ -1,8 +1,8 @@
 //! Array functions, which the Python modules expose under PyCUDA's names.
 
 use super::arguments::{
-    check_records, elements, expect_array, expect_value, optional_array, order_argument,
-    parse_order, parse_shape, records_of,
+    check_records, elements, expect_array, expect_value, is_sequence, operand, optional_array,
+    order_argument, parse_order, parse_shape, records_of,
 };
 use super::indexing::fill_with;
 use super::reductions::{PyReduction, compute_dtype};
@@ -98,10 +98,13 @@ pub(crate) fn select<'py>(
     out: OptionalAny<'_, 'py>,
     stream: OptionalAny<'_, 'py>,
 ) -> Object<'py> {
+    let criterion = &operand(criterion)?;
     let criterion = expect_array("criterion", criterion)?;
     let out = optional_array("out", out)?;
     if out.is_none()
         && fused::is_on_without([stream])
+        && !is_sequence(then_)
+        && !is_sequence(else_)
         && let Some(pending) = fused::select([criterion, then_, else_], positive)?
     {
         return Ok(pending);
@@ -109,7 +112,7 @@ pub(crate) fn select<'py>(
     let descr = record_descr([then_, else_])?;
     let chosen = |name: &str, value: &Bound<'py, PyAny>| match &descr {
         Some(descr) => on_device(&records_of(name, descr, value)?),
-        None => Ok(value.clone()),
+        None => operand(value),
     };
     let (then_, else_) = (&chosen("then_", then_)?, &chosen("else_", else_)?);
     let (x, y) = (expect_value("then_", then_)?, expect_value("else_", else_)?);

@@ -1,6 +1,6 @@
 //! Indexing of elements: views, assignment and filling.
 
-use super::arguments::{expect_value, parse_index, records_of};
+use super::arguments::{expect_value, is_sequence, parse_index, records_of};
 use super::host_copies::store;
 use super::transfer::on_stream;
 use super::views::view;
@@ -32,7 +32,7 @@ pub(super) fn fill_with(
     {
         return run(py, array.size(), || pending.expression.assign_to(array));
     }
-    if let DType::Opaque(_) = array.dtype() {
+    if matches!(array.dtype(), DType::Opaque(_)) || is_sequence(value) {
         let value = records_of("value", descr, value)?;
         return match value.cast::<GPUArray>() {
             Ok(other) => {
@@ -308,7 +308,7 @@ impl GPUArray {
     ///
     /// Parameters
     /// ----------
-    /// value : number, GPUArray or record
+    /// value : number, list, GPUArray or record
     ///     The value, converted to the dtype of the array as in numpy's assignment.
     /// stream : Stream, optional
     ///     The stream on which the work is queued.

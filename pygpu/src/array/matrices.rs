@@ -1,7 +1,7 @@
 //! Matrix products.
 #![allow(unsafe_op_in_unsafe_fn, reason = "PyO3 expands the methods of the macro below")]
 
-use super::arguments::{expect_array, optional_array};
+use super::arguments::{expect_array, is_sequence, operand, optional_array};
 use super::functions::with_allocator;
 use super::transfer::on_stream;
 use super::{GPUArray, run_on, wrap_with_allocator};
@@ -30,6 +30,7 @@ pub(crate) fn matmul<'py>(
     stream: OptionalAny<'_, 'py>,
     allocator: OptionalAny<'_, 'py>,
 ) -> Object<'py> {
+    let (a, b) = (&operand(a)?, &operand(b)?);
     let (a, b) = (expect_array("a", a)?, expect_array("b", b)?);
     let left = with_allocator(on_stream(a.get().array()?, stream)?, allocator)?;
     let right = b.get().array()?;
@@ -51,8 +52,15 @@ pub(crate) fn matmul<'py>(
 #[pymethods]
 impl GPUArray {
     fn __matmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        if other.is_instance_of::<GPUArray>() {
+        if other.is_instance_of::<GPUArray>() || is_sequence(other) {
             return matmul(slf.as_any(), other, None, None, None, None);
+        }
+        Ok(slf.py().NotImplemented().into_bound(slf.py()))
+    }
+
+    fn __rmatmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+        if is_sequence(other) {
+            return matmul(other, slf.as_any(), None, None, None, None);
         }
         Ok(slf.py().NotImplemented().into_bound(slf.py()))
     }

@@ -1,6 +1,8 @@
 //! Functions of elements, under the names that the tables of functions define for Python.
 
-use super::arguments::{elements, expect_array, expect_value, optional_array};
+use super::arguments::{
+    elements, expect_array, expect_value, is_sequence, operand, optional_array,
+};
 use super::functions::unary_into;
 use super::transfer::on_stream;
 use super::{GPUArray, fused, run_on, wrap_like};
@@ -23,6 +25,9 @@ pub(super) fn binary_into<'py>(
     out: OptionalAny<'_, 'py>,
     stream: OptionalAny<'_, 'py>,
 ) -> Object<'py> {
+    if is_sequence(a) || is_sequence(b) {
+        return binary_into(function, [first, second], [&operand(a)?, &operand(b)?], out, stream);
+    }
     let out = optional_array("out", out)?;
     if out.is_none()
         && fused::is_on_without([stream])

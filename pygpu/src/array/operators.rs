@@ -1,15 +1,15 @@
 //! Python's operators.
 #![allow(unsafe_op_in_unsafe_fn, reason = "PyO3 expands the methods of the macro below")]
 
-use super::arguments::{elements, parse_value};
-use super::{GPUArray, fused, run_on, to_gpu, wrap_like};
+use super::arguments::{elements, parse_value, sequence};
+use super::{GPUArray, fused, run_on, wrap_like};
 use crate::errors::OrRaise;
 use gpuarray::function::{BinaryFunction, UnaryFunction};
 use gpuarray::{Array, DType, Number, Scalar};
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyByteArray, PyBytes, PyInt, PyString};
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
@@ -28,7 +28,7 @@ fn binary<'py>(
         }
     }
     let Some(other) = parse_value(other)? else {
-        return match sequence(other, function)? {
+        return match listed(other, function)? {
             Some(array) => binary(slf, &array, function, reflected),
             None => Ok(py.NotImplemented().into_bound(py)),
         };
@@ -40,10 +40,9 @@ fn binary<'py>(
     wrap_like(slf, array, None)
 }
 
-/// Returns a list or a tuple of numbers as a device array, converted by numpy; `None` for any other
-/// object.
+/// Returns an operand that is a list or a tuple of numbers as a device array; `None` for any other object.
 #[cold]
-fn sequence<'py>(
+fn listed<'py>(
     value: &Bound<'py, PyAny>,
     function: BinaryFunction,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
@@ -58,22 +57,7 @@ fn sequence<'py>(
             value.get_type().name()?
         )));
     }
-    if !value.is_instance_of::<PyList>() && !value.is_instance_of::<PyTuple>() {
-        return Ok(None);
-    }
-    let py = value.py();
-    let array = py.import("numpy")?.call_method1("asarray", (value,))?;
-    // Text and Python objects cannot be on a device, and are not equal to any number.
-    let dtype = array.getattr("dtype")?;
-    if matches!(dtype.getattr("kind")?.extract()?, 'O' | 'S' | 'U') {
-        return match is_equality {
-            true => Ok(None),
-            false => Err(PyTypeError::new_err(format!(
-                "operand has elements of dtype {dtype}; numbers are needed"
-            ))),
-        };
-    }
-    to_gpu(py, &array, None, None, true).map(Some)
+    sequence(value, is_equality)
 }
 
 /// Computes `slf = slf function other` in place.
@@ -86,7 +70,7 @@ fn in_place(
         return Ok(());
     }
     let Some(other) = parse_value(other)? else {
-        if let Some(array) = sequence(other, function)? {
+        if let Some(array) = listed(other, function)? {
             return in_place(slf, &array, function);
         }
         return Err(PyTypeError::new_err(format!(

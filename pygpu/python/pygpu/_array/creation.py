@@ -63,7 +63,10 @@ def full(
 
 def _converted(value: Any, dtype: Any) -> Any:
     """Returns the value converted as by numpy's functions, which wrap and truncate."""
-    return value if isinstance(value, GPUArray) else np.full(np.shape(value), value, dtype)
+    if isinstance(value, GPUArray):
+        return value
+    value = np.full(np.shape(value), value, dtype)
+    return _core.to_gpu(value) if value.ndim else value
 
 
 def zeros(

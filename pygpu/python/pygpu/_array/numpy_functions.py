@@ -329,9 +329,11 @@ def array_ufunc(array: GPUArray, ufunc: Any, method: str, /, *inputs: Any, **kwa
                 f"numpy.{name} has a GPUArray and an array of numpy's as arguments; send the "
                 "latter to the device (gpuarray.to_gpu) or copy the former to the host (a.get())"
             )
-    if method == "__call__":
+    if method in ("__call__", "outer"):
         # Lists are arrays to numpy.
-        inputs = tuple(on_device(it) if isinstance(it, list | tuple) else it for it in inputs)
+        listed = (list, tuple, range)
+        inputs = tuple(on_device(it) if isinstance(it, listed) else it for it in inputs)
+    if method == "__call__":
         known: dict[str, Any] = {k: kwargs.pop(k) for k in ("out", "where") if k in kwargs}
         if kwargs.get("dtype") is not None and hasattr(ufunc, "resolve_dtypes"):
             casting = kwargs.pop("casting", "same_kind")

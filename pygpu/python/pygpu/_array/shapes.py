@@ -99,7 +99,7 @@ def broadcast_to(array: GPUArray, shape: Any) -> GPUArray:
 
 def broadcast_arrays(*args: GPUArray) -> tuple[GPUArray, ...]:
     """Returns views of arrays under one shape, as :func:`numpy.broadcast_arrays`."""
-    arrays = gpu_arrays("args", args)
+    arrays = _joined("args", args)
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
     return tuple(broadcast_to(a, shape) for a in arrays)
 
@@ -141,6 +141,16 @@ def diagonal(a: GPUArray, offset: int = 0, axis1: int = 0, axis2: int = 1) -> GP
     return strided_view(a, shape, (*(a.strides[axis] for axis in others), sum(steps)), start)
 
 
+def _joined(name: str, arrays: Any) -> list[GPUArray]:
+    """Returns arrays to join: the parts of one, and lists and numbers copied to the device."""
+    if isinstance(arrays, GPUArray) and arrays.ndim:
+        return list(arrays)
+    if isinstance(arrays, list | tuple):
+        plain = list | tuple | int | float | complex
+        arrays = [_core.to_gpu(np.asarray(it)) if isinstance(it, plain) else it for it in arrays]
+    return gpu_arrays(name, arrays)
+
+
 # The most parts of an axis that has fewer elements than parts.
 _EMPTY_PARTS = 1 << 16
 
@@ -152,7 +162,6 @@ def _converted(arrays: Any, out: Any, dtype: Any, casting: Any) -> Any:
     if out is not None and dtype is not None:
         raise TypeError("out and dtype are given; only one can be")
     dtype = np.dtype(dtype) if out is None else gpu_array("out", out).dtype
-    arrays = gpu_arrays("arrays", arrays)
     for a in arrays:
         if not np.can_cast(a.dtype, dtype, casting):
             why = f"which does not become {dtype} with casting {casting!r}"
@@ -170,8 +179,9 @@ def concatenate(
     casting: str = "same_kind",
 ) -> GPUArray:
     """Joins arrays along an axis that they have, as :func:`numpy.concatenate`."""
+    arrays = _joined("arrays", arrays)
     if axis is None:
-        arrays, axis = [along_axis(a, None)[0] for a in gpu_arrays("arrays", arrays)], 0
+        arrays, axis = [along_axis(a, None)[0] for a in arrays], 0
     arrays = _converted(arrays, out, dtype, casting)
     return stored(_core.concatenate(arrays, axis, allocator), out)
 
@@ -186,20 +196,20 @@ def stack(
     casting: str = "same_kind",
 ) -> GPUArray:
     """Joins arrays of one shape along a new axis, as :func:`numpy.stack`."""
-    arrays = _converted(arrays, out, dtype, casting)
+    arrays = _converted(_joined("arrays", arrays), out, dtype, casting)
     return stored(_core.stack(arrays, axis, allocator), out)
 
 
 def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> GPUArray:
     """Joins arrays along the second axis, or the only one, as :func:`numpy.hstack`."""
-    arrays = [a.reshape(1) if a.ndim == 0 else a for a in gpu_arrays("tup", tup)]
+    arrays = [a.reshape(1) if a.ndim == 0 else a for a in _joined("tup", tup)]
     axis = 0 if arrays and arrays[0].ndim == 1 else 1
     return concatenate(arrays, axis, dtype=dtype, casting=casting)
 
 
 def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> GPUArray:
     """Joins arrays along the first axis, vectors as rows, as :func:`numpy.vstack`."""
-    arrays = [a.reshape(1, -1) if a.ndim < 2 else a for a in gpu_arrays("tup", tup)]
+    arrays = [a.reshape(1, -1) if a.ndim < 2 else a for a in _joined("tup", tup)]
     return concatenate(arrays, 0, dtype=dtype, casting=casting)
 
 
