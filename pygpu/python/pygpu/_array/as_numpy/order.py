@@ -363,7 +363,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
         if range is not None:
             range = tuple(on_host(it)[()] if isinstance(it, GPUArray) else it for it in range)
         elif a.size:
-            range = (a.min().get().item(), a.max().get().item())
+            range = (a.min().get()[()], a.max().get()[()])
         none = np.zeros(0, a.dtype if a.dtype.kind in "biuf" else np.float64)
         return on_device(np.histogram_bin_edges(none, bins, range))
     if range is not None:
