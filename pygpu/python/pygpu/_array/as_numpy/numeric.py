@@ -312,14 +312,13 @@ def unwrap(
     (axis,) = axes_of(axis, p.ndim)
     steps = np.diff(p, axis=axis)
     dtype = np.result_type(steps.dtype, period)
-    parts = steps.astype(np.result_type(dtype, np.float64)) / period
-    # Half a period is a step in its own direction.
-    ceil, floor = ufuncs["ceil"](parts - 0.5), ufuncs["floor"](parts + 0.5)
-    turns = _core.select(steps > 0, ceil, floor, False)
-    jumps = ufuncs["absolute"](steps) >= (period / 2 if discont is None else discont)
-    if period == 0 and dtype.kind in "iu":
-        turns, period = steps, 1  # for whole numbers numpy's remainder of 0 is 0
-    turns = cumsum(_core.select(jumps, turns.astype(dtype), dtype.type(0), False), axis)
+    half, odd = divmod(period, 2) if dtype.kind in "iu" else (period / 2, 0)
+    rest = ufuncs["remainder"](steps + half, period) - half
+    if not odd:
+        # Half a period is a step in its own direction.
+        rest = _core.select((rest == -half) & (steps > 0), half, rest, False)
+    is_small = ufuncs["absolute"](steps) < (period / 2 if discont is None else discont)
     up = p.astype(dtype) if p.dtype != dtype else p.copy()
-    up[(*(slice(None),) * axis, slice(1, None))] -= turns * dtype.type(period)
+    later = (*(slice(None),) * axis, slice(1, None))
+    up[later] = p[later] + cumsum(_core.select(is_small, 0, rest - steps, False), axis)
     return up
