@@ -20,6 +20,18 @@ use std::sync::atomic::Ordering;
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
+/// Stores a value in every element of an array, as numpy's assignment does.
+pub(super) fn assign(
+    target: &Array,
+    descr: &Bound<'_, PyArrayDescr>,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    match value.cast::<PyUntypedArray>() {
+        Ok(given) if !matches!(target.dtype(), DType::Opaque(_)) => store_broadcast(target, given),
+        _ => fill_with(target, descr, value),
+    }
+}
+
 /// Sets every element of an array to a number, or to a value that its dtype can represent.
 pub(super) fn fill_with(
     array: &Array,
@@ -291,13 +303,7 @@ impl GPUArray {
         let array = slf.get().array()?;
         let target = array.index(&items).or_raise()?;
         refuse_swap(&target, value)?;
-        let descr = slf.get().content()?.descr.bind(py);
-        match value.cast::<PyUntypedArray>() {
-            Ok(given) if !matches!(target.dtype(), DType::Opaque(_)) => {
-                store_broadcast(&target, given)
-            }
-            _ => fill_with(&target, descr, value),
-        }
+        assign(&target, slf.get().content()?.descr.bind(py), value)
     }
 
     fn __delitem__(&self, _index: &Bound<'_, PyAny>) -> PyResult<()> {

@@ -2,11 +2,14 @@
 
 use super::arguments::{check_records, expect_array, expect_value, optional_array, order_argument};
 use super::functions::unary_into;
+use super::indexing::assign;
 use super::operators::unary;
+use super::results::descr_for;
 use super::transfer::on_stream;
 use super::views::order_for;
 use super::{GPUArray, fused, run_on, wrap_like};
 use crate::dtypes;
+use crate::errors::OrRaise;
 use crate::kernel::CallTime;
 use gpuarray::function::UnaryFunction;
 use gpuarray::{Array, DType, IndexItem, Order, SliceBounds};
@@ -30,6 +33,12 @@ fn in_order(result: Array, order: Option<Order>) -> gpuarray::Result<Array> {
         Some(order) if !result.layout().is_contiguous(order) => result.contiguous(order),
         _ => Ok(result),
     }
+}
+
+/// Stores a value in the real or imaginary parts of an array.
+fn set_part(slf: &Bound<'_, GPUArray>, part: Array, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let descr = descr_for(slf.py(), part.dtype(), slf.get().content()?)?;
+    assign(&part, descr.bind(slf.py()), value)
 }
 
 #[pymethods]
@@ -153,10 +162,20 @@ impl GPUArray {
         Ok(slf.clone().into_any())
     }
 
+    #[setter]
+    fn set_real(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        set_part(slf, slf.get().array()?.real_view(), value)
+    }
+
     /// The imaginary parts in a new array, unlike numpy's view; zeros if the array is real.
     #[getter]
     fn imag<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
         unary(slf, UnaryFunction::Imaginary)
+    }
+
+    #[setter]
+    fn set_imag(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        set_part(slf, slf.get().array()?.imaginary_view().or_raise()?, value)
     }
 
     /// Returns the complex conjugates; the array itself if it is real.
