@@ -321,6 +321,8 @@ class ArrayFlags:
     c_contiguous: Final[bool]
     f_contiguous: Final[bool]
     forc: Final[bool]
+    fnc: Final[bool]
+    def __getitem__(self, name: str, /) -> bool: ...
 
 @final
 class Reduction:

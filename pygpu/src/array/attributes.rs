@@ -8,6 +8,7 @@ use crate::status;
 use crate::stream::PER_THREAD;
 use gpuarray::{Layout, Stream};
 use numpy::PyArrayDescr;
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
@@ -24,6 +25,10 @@ use std::time::{Duration, Instant};
 ///     True if the elements are contiguous with the first axis fastest.
 /// forc : bool
 ///     True if either of the two is true.
+/// fnc : bool
+///     True if only the second is true.
+///
+/// numpy's names are indices: ``flags["C_CONTIGUOUS"]``.
 ///
 /// Examples
 /// --------
@@ -42,17 +47,32 @@ pub(crate) struct ArrayFlags {
     /// True if either of the two is true.
     #[pyo3(get)]
     forc: bool,
+    /// True if only the second of the two is true.
+    #[pyo3(get)]
+    fnc: bool,
 }
 
 impl ArrayFlags {
     fn of(layout: &Layout) -> ArrayFlags {
         let (c, f) = (layout.is_c_contiguous(), layout.is_f_contiguous());
-        ArrayFlags { c_contiguous: c, f_contiguous: f, forc: c || f }
+        ArrayFlags { c_contiguous: c, f_contiguous: f, forc: c || f, fnc: f && !c }
     }
 }
 
 #[pymethods]
 impl ArrayFlags {
+    fn __getitem__(&self, name: &str) -> PyResult<bool> {
+        match name {
+            "C_CONTIGUOUS" | "CONTIGUOUS" | "C" => Ok(self.c_contiguous),
+            "F_CONTIGUOUS" | "FORTRAN" | "F" => Ok(self.f_contiguous),
+            "FORC" => Ok(self.forc),
+            "FNC" => Ok(self.fnc),
+            _ => Err(PyKeyError::new_err(format!(
+                "no flag {name:?}; the flags are C_CONTIGUOUS, F_CONTIGUOUS, FORC and FNC"
+            ))),
+        }
+    }
+
     fn __repr__(&self) -> String {
         let python = |flag| if flag { "True" } else { "False" };
         format!(

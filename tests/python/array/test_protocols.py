@@ -348,6 +348,13 @@ def test_flags():
     assert not a_gpu[:, 1:].flags.forc
     assert a_gpu[0].flags.forc
     assert not a_gpu[:, 0].flags.forc
+    for view in (a_gpu, a_gpu.T, a_gpu[0], a_gpu[:, 1:]):
+        theirs = view.get().flags if view.flags.forc else np.zeros((3, 4))[:, 1:].flags
+        for name in ("C_CONTIGUOUS", "F_CONTIGUOUS", "C", "F", "FNC", "FORC"):
+            assert view.flags[name] == theirs[name], name
+        assert np.isfortran(view) == theirs.fnc
+    with pytest.raises(KeyError, match="C_CONTIGUOUS"):
+        a_gpu.flags["OWNDATA"]
 
 
 def test_attributes_cannot_be_broken():

@@ -77,7 +77,7 @@ def ravel_multi_index(
             f"{len(shape)}, is needed"
         )
     number, axes = _core.full((), np.int64, 0), range(len(shape))
-    for k in axes if order == "C" else reversed(axes):
+    for k in reversed(axes) if order == "F" else axes:
         if modes[k] == "raise":
             _check_numbers("multi_index", places[k], shape[k])
         place = places_of("multi_index", places[k], shape[k], modes[k])
