@@ -133,12 +133,9 @@ def _slope(f: GPUArray, axis: int, steps: np.ndarray[Any, Any], edge_order: int)
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> GPUArray:
     """Returns the differences of neighbours, as :func:`numpy.ediff1d`."""
     flat = on_device(ary).ravel()
-    parts = [flat[1:] - flat[:-1]]
-    if to_begin is not None:
-        parts.insert(0, on_device(to_begin).ravel().astype(flat.dtype))
-    if to_end is not None:
-        parts.append(on_device(to_end).ravel().astype(flat.dtype))
-    return concatenate(parts) if len(parts) > 1 else parts[0]
+    parts = (to_begin, flat[1:] - flat[:-1], to_end)
+    given = [on_device(it).ravel() for it in parts if it is not None]
+    return concatenate(given, dtype=flat.dtype) if len(given) > 1 else given[0]
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> GPUArray:
