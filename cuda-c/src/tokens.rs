@@ -324,11 +324,15 @@ impl<'a> Tokens<'a> {
                 b'}' => b'{',
                 _ => continue,
             };
-            // A wrong text is for the compiler to refuse: here it only must not confuse the rest.
-            if let Some(&(found, start)) = open.last()
-                && found == wanted
-            {
-                open.pop();
+            // A wrong text is for the compiler to refuse: here it only must not confuse the rest. A brace closes the
+            // last one that is open, whatever is open in it.
+            let last = match byte {
+                b'}' => open.iter().rposition(|it| it.0 == wanted),
+                _ => open.len().checked_sub(1).filter(|&it| open[it].0 == wanted),
+            };
+            if let Some(last) = last {
+                let start = open[last].1;
+                open.truncate(last);
                 self.partners[start] = index as u32;
                 self.partners[index] = start as u32;
             }
@@ -424,5 +428,12 @@ mod tests {
         for text in ["(", ")", "{ ( }", "R\"(", "'", "# 1", "#", "\"\\"] {
             Tokens::of(text);
         }
+    }
+
+    #[test]
+    fn a_brace_closes_the_last_one_that_is_open() {
+        let tokens = Tokens::of("{ ( { [ } ] } )");
+        let partners: Vec<_> = (0..tokens.len()).map(|it| tokens.partner(it)).collect();
+        assert_eq!(partners, [Some(6), None, Some(4), None, Some(2), None, Some(0), None]);
     }
 }
