@@ -122,7 +122,8 @@ impl Reader<'_, '_> {
             }
         }
         self.blank(begin, tokens.len());
-        self.found.edits.sort_unstable_by_key(|edit| edit.0);
+        // The first replacement of a token counts.
+        self.found.edits.sort_by_key(|edit| edit.0);
         self.found.edits.dedup_by_key(|edit| edit.0);
     }
 

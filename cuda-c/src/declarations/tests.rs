@@ -41,6 +41,14 @@ void __gpuarray_global__ n::f(int) {}
 }
 
 #[test]
+fn every_kernel_of_many_is_inlined() {
+    let text = "struct S { __gpuarray_variable__ int f(); __gpuarray_variable__ int g(); };
+        __gpuarray_variable__ __gpuarray_global__ void k() {}\n";
+    let text = unit(&text.repeat(60), &[], None, false, false).expect("a unit").text;
+    assert_eq!(text.matches("inline __attribute__((__always_inline__)) void k").count(), 60);
+}
+
+#[test]
 fn overloads_and_instances_are_told_by_their_parameters() {
     let text = "
 __gpuarray_global__ void f(int a = 3, float *b = g(1, 2)) {}
