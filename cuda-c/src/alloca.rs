@@ -1,7 +1,7 @@
 //! Stack memory: `alloca`, which NVIDIA's compilers declare without a header.
 
-use crate::declarations;
 use crate::tokens::Tokens;
+use crate::tree::{Declared, Items};
 
 /// The header that declares the function.
 pub(crate) const HEADER: &str = "cuda_c/alloca.h";
@@ -13,8 +13,8 @@ pub(crate) fn is_missing(tokens: &Tokens<'_>) -> bool {
         let is_member = at > 0 && matches!(tokens.at(at - 1), "." | ">" | "::");
         tokens.at(at) == NAME && tokens.at(at + 1) == "(" && !is_member && tokens.is_of_program(at)
     };
-    let is_own = |it: &declarations::Declared| declarations::name_token(tokens, it) == Some(NAME);
-    (0..tokens.len()).any(is_called) && !declarations::of(tokens).iter().any(is_own)
+    let is_own = |it: &Declared| it.name(tokens) == Some(NAME);
+    (0..tokens.len()).any(is_called) && !Items::of(tokens).all.iter().any(is_own)
 }
 
 #[cfg(test)]

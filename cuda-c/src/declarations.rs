@@ -11,9 +11,9 @@ mod refused;
 use crate::ptx;
 use crate::regions::{self, Forms, Program};
 use crate::tokens::Tokens;
+use crate::tree::Items;
 use crate::{known_names, qualifiers, shared_pointers, unnamed_classes, volatile_writes};
 pub use constants::{OF_FUNCTION as CONSTANT_OF_FUNCTION, PREFIX as CONSTANT_PREFIX};
-pub(crate) use reader::Declared;
 use reader::{Declarations, Kernel};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -75,9 +75,11 @@ fn unit_of(
 ) -> Result<Unit, String> {
     let preprocessed = tokens.text;
     let statements = ptx::edits(tokens, is_hip)?;
-    let Declarations { kernels, template_bounds, constants, uses_alloca, all, mut edits } =
-        reader::read(tokens);
-    refused::check_kernels(tokens, &all)?;
+    let items = Items::of(tokens);
+    let all = &items.all[..];
+    let Declarations { kernels, template_bounds, constants, uses_alloca, mut edits } =
+        reader::read(tokens, &items);
+    refused::check_kernels(tokens, all)?;
     class_variables::place(tokens, &mut edits);
     // A kernel gets no loop variant if its lanes write in step, or rely on a pointer that only one thread
     // sets.
@@ -87,11 +89,11 @@ fn unit_of(
     let is_plain = meetings.is_empty();
     let is_parted = tokens.text.contains(regions::PARTED);
     let reads_in_step = meets && is_plain && !uses_alloca && !is_parted;
-    let program = (meets && !uses_alloca).then(|| Program::of(tokens, &all));
+    let program = (meets && !uses_alloca).then(|| Program::of(tokens, all));
     let read = program.as_ref().filter(|_| reads_in_step);
     let changed = read.and_then(|program| {
-        regions::plain(tokens, &all, program)
-            .or_else(|| regions::in_step(tokens, &all, program, without))
+        regions::plain(tokens, all, program)
+            .or_else(|| regions::in_step(tokens, all, program, without))
     });
     if let Some(text) = changed {
         // The compiler may refuse the rewritten text.
@@ -99,7 +101,7 @@ fn unit_of(
         return Ok(Unit { is_parted: true, ..unit });
     }
     let mut forms = program.map_or_else(Forms::default, |program| {
-        Forms::of(tokens, &all, &program, without.filter(|_| is_plain))
+        Forms::of(tokens, all, &program, without.filter(|_| is_plain))
     });
     let mut edits: Vec<(usize, usize, Cow<'_, str>)> =
         edits.into_iter().map(|(start, end, text)| (start, end, text.into())).collect();
@@ -157,17 +159,6 @@ fn unit_of(
     }
     constants::append(&mut text, &constants);
     Ok(Unit { text, has_variants, is_parted })
-}
-
-/// Returns the declarations of a preprocessed text that are outside of classes and functions.
-pub(crate) fn of(tokens: &Tokens<'_>) -> Vec<Declared> {
-    reader::read(tokens).all
-}
-
-/// Returns the name of a function without its template arguments, if it is a single token.
-pub(crate) fn name_token<'a>(tokens: &Tokens<'a>, declared: &Declared) -> Option<&'a str> {
-    let before = declared.parameters?.checked_sub(1)?;
-    tokens.is_word(before).then(|| tokens.at(before))
 }
 
 fn escaped(text: &str) -> String {

@@ -2,8 +2,8 @@
 //! nothing that calls a `vfork` or `setjmp`, and clang evaluates a `strlen` or `ffs` as the library's
 //! function, although the program's own function may do something else.
 
-use crate::declarations;
 use crate::tokens::Tokens;
+use crate::tree::Items;
 use std::borrow::Cow;
 
 /// Functions that return twice, without leading underscores.
@@ -29,8 +29,8 @@ pub(crate) fn renamed<'a>(tokens: &Tokens<'a>) -> Option<(String, Vec<&'a str>)>
         return None;
     }
     let mut own: Vec<&str> = Vec::new();
-    for declared in declarations::of(tokens) {
-        let name = declared.body.and_then(|_| declarations::name_token(tokens, &declared));
+    for declared in Items::of(tokens).all {
+        let name = declared.body.and_then(|_| declared.name(tokens));
         let is_own = tokens.is_of_program(declared.range.start);
         own.extend(name.filter(|it| is_own && is_taken(it)));
     }

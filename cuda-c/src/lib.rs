@@ -30,6 +30,7 @@ mod shared_pointers;
 mod signatures;
 mod temporary;
 mod tokens;
+mod tree;
 mod unnamed_classes;
 mod volatile_writes;
 

@@ -57,8 +57,8 @@ mod unread;
 mod words;
 mod writer;
 
-use crate::declarations::Declared;
 use crate::tokens::Tokens;
+use crate::tree::{Declared, Items};
 use classes::Context;
 use lexemes::Lexemes;
 use meetings::in_step;
@@ -228,7 +228,7 @@ pub(crate) fn in_step<'a>(
             return Some(text);
         }
         let parted = Tokens::of(&text);
-        let declared = crate::declarations::of(&parted);
+        let declared = Items::of(&parted).all;
         let forms = Forms::of(&parted, &declared, &Program::of(&parted, &declared), without);
         let known = plain.len();
         plain.extend(doubts.into_iter().filter(|it| !forms.has(it)));

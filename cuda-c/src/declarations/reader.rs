@@ -1,14 +1,12 @@
-//! Reads the declarations of a text in order: finds the kernels, and the qualifiers to remove.
+//! Finds the kernels and constants among the declarations of a text, and the qualifiers to remove.
 
 use super::constants::{self, Constant};
 use crate::tokens::{Kind, Tokens};
+use crate::tree::{CONSTANT, Declared, GLOBAL, Items, VARIABLE};
 use std::collections::HashMap;
 use std::ops::Range;
 
-const GLOBAL: &str = "__gpuarray_global__";
 const BOUNDS: &str = "__gpuarray_bounds__";
-const VARIABLE: &str = "__gpuarray_variable__";
-const CONSTANT: &str = "__gpuarray_constant__";
 /// The builtin for `alloca`. It allocates in the frame of the calling function, so a kernel that uses it is
 /// not inlined.
 const ALLOCA: &str = "__builtin_alloca";
@@ -28,18 +26,7 @@ pub(super) struct Kernel {
     pub(super) bounds: String,
 }
 
-/// The parts of a declaration that kernels and other declarations have in common.
-#[derive(Debug)]
-pub(crate) struct Declared {
-    /// The tokens of the declaration.
-    pub(crate) range: Range<usize>,
-    /// The opening parenthesis of a function's parameters. `body` is the opening brace of its body.
-    pub(crate) parameters: Option<usize>,
-    pub(crate) body: Option<usize>,
-    pub(crate) is_kernel: bool,
-}
-
-/// The declarations of a text.
+/// The declarations that a unit needs, and the edits for them.
 #[derive(Debug, Default)]
 pub(super) struct Declarations {
     pub(super) kernels: Vec<Kernel>,
@@ -48,162 +35,53 @@ pub(super) struct Declarations {
     pub(super) constants: Vec<Constant>,
     /// True if the program calls `alloca`, so that kernels are not inlined into a loop.
     pub(super) uses_alloca: bool,
-    /// All declarations outside of classes and functions.
-    pub(super) all: Vec<Declared>,
     /// Bytes of the text to replace, in order.
     pub(super) edits: Vec<(usize, usize, &'static str)>,
 }
 
-/// Reads the declarations of a text.
-pub(super) fn read(tokens: &Tokens<'_>) -> Declarations {
+/// Reads the declarations that a unit needs.
+pub(super) fn read(tokens: &Tokens<'_>, items: &Items) -> Declarations {
     let uses_alloca = (0..tokens.len()).any(|at| tokens.at(at) == ALLOCA);
     let found = Declarations { uses_alloca, ..Declarations::default() };
-    let mut reader = Reader { tokens, scopes: Vec::new(), found };
-    reader.read();
+    let mut reader = Reader { tokens, items, found };
+    for declared in &items.all {
+        reader.declaration(declared);
+    }
+    for at in 0..tokens.len() {
+        match tokens.at(at) {
+            GLOBAL | VARIABLE | CONSTANT => reader.replace(at, at, ""),
+            BOUNDS => reader.replace(at, tokens.partner(at + 1).unwrap_or(at), ""),
+            _ => {}
+        }
+    }
+    // The first replacement of a token counts.
+    reader.found.edits.sort_by_key(|edit| edit.0);
+    reader.found.edits.dedup_by_key(|edit| edit.0);
     reader.found
-}
-
-/// A scope around declarations.
-enum Scope {
-    Namespace(String),
-    /// `extern "C"` if true, or `extern "C++"`.
-    Linkage(bool),
 }
 
 struct Reader<'t, 'a> {
     tokens: &'t Tokens<'a>,
-    scopes: Vec<Scope>,
+    items: &'t Items,
     found: Declarations,
 }
 
 impl Reader<'_, '_> {
-    fn read(&mut self) {
-        let tokens = self.tokens;
-        let (mut at, mut begin) = (0, 0);
-        while at < tokens.len() {
-            match tokens.at(at) {
-                ";" => {
-                    self.declaration(begin, at, false);
-                    at += 1;
-                    begin = at;
-                }
-                "{" => match self.scope(begin, at) {
-                    Some(scope) => {
-                        self.scopes.push(scope);
-                        at += 1;
-                        begin = at;
-                    }
-                    None if self.is_member_initialiser(begin, at) => {
-                        at = tokens.partner(at).unwrap_or(at) + 1;
-                    }
-                    None => {
-                        let end = tokens.partner(at).unwrap_or(tokens.len() - 1);
-                        let is_function = self.parameters(begin, at).is_some();
-                        if is_function {
-                            self.declaration(begin, at, true);
-                        }
-                        self.blank(at, end);
-                        at = end + 1;
-                        if is_function {
-                            begin = at;
-                        }
-                    }
-                },
-                "}" => {
-                    self.scopes.pop();
-                    at += 1;
-                    begin = at;
-                }
-                "(" | "[" => {
-                    let end = tokens.partner(at).unwrap_or(at);
-                    at = end + 1;
-                }
-                _ => at += 1,
-            }
-        }
-        self.blank(begin, tokens.len());
-        // The first replacement of a token counts.
-        self.found.edits.sort_by_key(|edit| edit.0);
-        self.found.edits.dedup_by_key(|edit| edit.0);
-    }
-
-    /// Returns the scope that a brace opens, if kernels may be declared in it.
-    fn scope(&self, begin: usize, brace: usize) -> Option<Scope> {
-        let tokens = self.tokens;
-        if brace == begin + 2 && tokens.at(begin) == "extern" {
-            return Some(Scope::Linkage(tokens.at(begin + 1) == "\"C\""));
-        }
-        let first = begin + usize::from(tokens.at(begin) == "inline");
-        if tokens.at(first) != "namespace" {
-            return None;
-        }
-        let words: Vec<&str> = (begin..brace).map(|index| tokens.at(index)).collect();
-        Some(Scope::Namespace(words.join(" ")))
-    }
-
-    /// Returns true for the brace in a constructor's member initialiser list: `: member{1}`.
-    fn is_member_initialiser(&self, begin: usize, brace: usize) -> bool {
-        let tokens = self.tokens;
-        let is_name = brace > begin && (tokens.is_word(brace - 1) || tokens.at(brace - 1) == ">");
-        let close = self.parameters(begin, brace).and_then(|open| tokens.partner(open));
-        let Some(mut at) = close.filter(|_| is_name) else { return false };
-        while at < brace {
-            match tokens.at(at) {
-                ":" => return true,
-                "(" | "[" | "{" => at = tokens.partner(at).unwrap_or(at),
-                _ => {}
-            }
-            at += 1;
-        }
-        false
-    }
-
-    /// Removes the qualifiers in a range.
-    fn blank(&mut self, begin: usize, end: usize) {
-        for index in begin..end {
-            match self.tokens.at(index) {
-                GLOBAL | VARIABLE | CONSTANT => self.replace(index, index, ""),
-                BOUNDS => self.replace(index, self.tokens.partner(index + 1).unwrap_or(index), ""),
-                _ => {}
-            }
-        }
-    }
-
     fn replace(&mut self, first: usize, last: usize, replacement: &'static str) {
         let all = &self.tokens.all;
         self.found.edits.push((all[first].start, all[last].end, replacement));
     }
 
-    /// Reads the declaration from `begin` to the `;`, or to the body's `{`, at `end`.
-    fn declaration(&mut self, begin: usize, end: usize, has_body: bool) {
+    /// Adds what a unit needs of a declaration.
+    fn declaration(&mut self, declared: &Declared) {
         let tokens = self.tokens;
+        let (begin, end, parameters) = (declared.range.start, declared.end(), declared.parameters);
+        let has_body = declared.body.is_some();
         let has = |word: &str| (begin..end).any(|index| tokens.at(index) == word);
         // `extern template`: the instantiation is in another unit.
         let is_extern = tokens.at(begin) == "extern" && tokens.at(begin + 1) == "template";
         let is_template = tokens.at(begin) == "template";
-        // Declarations inside member functions do not count.
-        let mut braces = 0_usize;
-        let of_variable = (begin..end).find(|&index| {
-            match tokens.at(index) {
-                "{" => braces += 1,
-                "}" => braces = braces.saturating_sub(1),
-                _ => {}
-            }
-            braces == 0 && matches!(tokens.at(index), VARIABLE | CONSTANT)
-        });
-        let is_constant = of_variable.is_some_and(|first| {
-            (first..end).take_while(|&it| tokens.at(it) != "{").any(|it| tokens.at(it) == CONSTANT)
-        });
-        // Constant memory is never a function; the parentheses may contain its initial value.
-        let parameters = self.parameters(begin, end).filter(|_| !is_constant);
-        let last = if has_body { tokens.partner(end).unwrap_or(end) } else { end };
-        self.found.all.push(Declared {
-            range: begin..last + 1,
-            parameters,
-            body: has_body.then_some(end),
-            is_kernel: has(GLOBAL),
-        });
-        if has(GLOBAL) {
+        if declared.is_kernel {
             let is_primary =
                 is_template && tokens.at(begin + 1) == "<" && tokens.at(begin + 2) != ">";
             let is_instantiation = is_template && tokens.at(begin + 1) != "<";
@@ -224,7 +102,7 @@ impl Reader<'_, '_> {
             if let Some(open) = parameters.filter(|_| !is_extern)
                 && (has_body || is_instantiation)
             {
-                let kernel = self.kernel(begin, open, end, is_template);
+                let kernel = self.kernel(declared, open);
                 if is_primary {
                     let numbers = |byte: u8| byte.is_ascii_digit() || b" ,*+-".contains(&byte);
                     if kernel.bounds.bytes().all(numbers) {
@@ -236,21 +114,19 @@ impl Reader<'_, '_> {
             }
         } else if parameters.is_none() && !has("extern") {
             // The attribute keeps a variable that no function uses, because the host may access it.
-            if let Some(index) = of_variable {
-                self.replace(index, index, "__attribute__((__used__))");
-            }
+            let Some((index, is_constant)) = declared.variable else { return };
+            self.replace(index, index, "__attribute__((__used__))");
             if is_constant {
-                let names = constants::names(tokens, begin, end);
-                let own = names.into_iter().map(|name| Constant {
-                    namespaces: self.namespaces(),
-                    name,
-                    is_template,
-                });
-                let own: Vec<_> = own.collect();
-                self.found.constants.extend(own);
+                let namespaces = self.namespaces(declared);
+                self.found.constants.extend(
+                    constants::names(tokens, begin, end).into_iter().map(|name| Constant {
+                        namespaces: namespaces.clone(),
+                        name,
+                        is_template,
+                    }),
+                );
             }
         }
-        self.blank(begin, end);
     }
 
     /// Removes two kinds of attributes from a kernel. Those about calls would apply to the loop over threads,
@@ -278,8 +154,10 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn kernel(&self, begin: usize, open: usize, end: usize, is_template: bool) -> Kernel {
+    fn kernel(&self, declared: &Declared, open: usize) -> Kernel {
         let tokens = self.tokens;
+        let (begin, end) = (declared.range.start, declared.end());
+        let is_template = tokens.at(begin) == "template";
         let close = tokens.partner(open).unwrap_or(open);
         let mut first = open - 1;
         if tokens.at(first) == ">" {
@@ -294,19 +172,18 @@ impl Reader<'_, '_> {
             true => "",
             false => &tokens.text[tokens.all[first].start..tokens.all[last].end],
         };
-        let is_extern_c = !is_template
-            && (self.scopes.iter().rev().find_map(|scope| match scope {
-                Scope::Linkage(is_c) => Some(*is_c),
-                Scope::Namespace(_) => None,
-            }) == Some(true)
-                || (begin..end)
-                    .any(|index| tokens.at(index) == "extern" && tokens.at(index + 1) == "\"C\""));
+        let is_c = |mut range: Range<usize>| {
+            range.any(|at| tokens.at(at) == "extern" && tokens.at(at + 1) == "\"C\"")
+        };
+        let linkage = self.items.scopes(declared).find(|it| !it.is_namespace);
+        let is_extern_c =
+            !is_template && (linkage.is_some_and(|it| is_c(it.head.clone())) || is_c(begin..end));
         let bounds = (begin..end).find(|&index| tokens.at(index) == BOUNDS).and_then(|index| {
             let close = tokens.partner(index + 1)?;
             Some(text(index + 2, close - 1).to_owned())
         });
         Kernel {
-            namespaces: self.namespaces(),
+            namespaces: self.namespaces(declared),
             name: text(first, open - 1).replace('\n', " "),
             parameters: self.without_defaults(open + 1, close),
             is_extern_c,
@@ -315,72 +192,14 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Returns the namespaces around the current declaration.
-    fn namespaces(&self) -> Vec<String> {
-        let opening = |scope: &Scope| match scope {
-            Scope::Namespace(opening) => Some(opening.clone()),
-            Scope::Linkage(_) => None,
-        };
-        self.scopes.iter().filter_map(opening).collect()
-    }
-
-    /// Returns the opening parenthesis of a function's parameters, or `None` for other declarations.
-    fn parameters(&self, begin: usize, end: usize) -> Option<usize> {
-        let tokens = self.tokens;
-        let mut at = self.behind_template(begin, end);
-        while at < end {
-            match tokens.at(at) {
-                "(" => {
-                    let before = at.checked_sub(1).filter(|&it| it >= begin)?;
-                    let word = tokens.at(before);
-                    let is_other = matches!(
-                        word,
-                        "__attribute__"
-                            | "__attribute"
-                            | "alignas"
-                            | "decltype"
-                            | "__typeof__"
-                            | BOUNDS
-                            | "noexcept"
-                            | "requires"
-                            | "explicit"
-                            | "__asm__"
-                            | "asm"
-                    );
-                    if !is_other && (tokens.is_word(before) || word == ">") {
-                        return Some(at);
-                    }
-                    at = tokens.partner(at)? + 1;
-                }
-                "[" => at = tokens.partner(at)? + 1,
-                "<" if at > begin && tokens.is_word(at - 1) => {
-                    at = tokens.behind_angles(at, end).unwrap_or(at + 1);
-                }
-                "=" if tokens.at(at.wrapping_sub(1)) != "operator" => return None,
-                "operator" => {
-                    return tokens.all[at..end]
-                        .iter()
-                        .zip(at..)
-                        .find_map(|(_, index)| {
-                            (tokens.at(index) == "(" && tokens.at(index + 1) != ")")
-                                .then_some(index)
-                        })
-                        .or_else(|| (at..end).rev().find(|&index| tokens.at(index) == "("));
-                }
-                _ => at += 1,
-            }
-        }
-        None
-    }
-
-    /// Returns the token after `template <...>`, if the declaration begins with it.
-    fn behind_template(&self, begin: usize, end: usize) -> usize {
-        let tokens = self.tokens;
-        let mut at = begin;
-        while at < end && tokens.at(at) == "template" && tokens.at(at + 1) == "<" {
-            at = tokens.behind_angles(at + 1, end).unwrap_or(end);
-        }
-        at
+    /// Returns the namespaces around a declaration, the outermost one first.
+    fn namespaces(&self, declared: &Declared) -> Vec<String> {
+        let namespaces = self.items.scopes(declared).filter(|it| it.is_namespace);
+        let words = |head: Range<usize>| head.map(|at| self.tokens.at(at)).collect::<Vec<_>>();
+        let mut namespaces: Vec<_> =
+            namespaces.map(|it| words(it.head.clone()).join(" ")).collect();
+        namespaces.reverse();
+        namespaces
     }
 
     /// Returns the parameters between two parentheses, without default values.

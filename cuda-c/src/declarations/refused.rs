@@ -1,8 +1,8 @@
 //! Refuses constructs that CUDA C does not allow, with a clear message. A C++ compiler would accept them or
 //! report something misleading.
 
-use super::Declared;
 use crate::tokens::Tokens;
+use crate::tree::Declared;
 
 /// Types that a kernel cannot return.
 const VALUES: [&str; 10] =

@@ -5,7 +5,7 @@
 //! nothing.
 
 use super::Dialect;
-use super::code::{after, closing, code_of, definitions, directives, words};
+use super::code::{after, closing, code_of, definitions, without_directives, words};
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -24,11 +24,7 @@ pub(super) fn in_front(text: &str, dialect: Dialect) -> String {
     let names = names(&code, attributes);
     let with_literals = code_of(text, true);
     // Braces in macros open and close nothing.
-    let mut bytes = code.clone().into_bytes();
-    for directive in directives(&code) {
-        bytes[directive.range].iter_mut().filter(|it| **it != b'\n').for_each(|it| *it = b' ');
-    }
-    let without_directives = String::from_utf8(bytes).unwrap_or_default();
+    let without_directives = without_directives(&code);
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
     for (brace, range) in after_braces(&without_directives, &names) {
         let Some(keyword) = keyword(&without_directives, brace) else { continue };

@@ -162,6 +162,18 @@ pub(crate) fn directives(text: &str) -> impl Iterator<Item = Directive<'_>> {
     })
 }
 
+/// Returns a text with spaces in place of its directives.
+pub(super) fn without_directives(text: &str) -> String {
+    let (mut result, mut done) = (String::with_capacity(text.len()), 0);
+    for Directive { range, .. } in directives(text) {
+        result.push_str(&text[done..range.start]);
+        let blank = |it: u8| if it == b'\n' { '\n' } else { ' ' };
+        result.extend(text[range.clone()].bytes().map(blank));
+        done = range.end;
+    }
+    result + &text[done..]
+}
+
 /// Returns name and replacement of each macro that a text defines; a replacement begins with the parameters.
 pub(super) fn definitions(code: &str) -> impl Iterator<Item = (Directive<'_>, &str, &str)> {
     directives(code).filter(|it| it.name == "define").filter_map(|it| {

@@ -5,7 +5,9 @@
 //! mentions: code of the device, a class, a template, a macro, or a function that stays. A text is changed only if one
 //! of the others does what only the host can.
 
-use super::code::{closing, definitions, directives, words};
+use super::code::{definitions, directives, without_directives, words};
+use crate::tokens::{Kind, Tokens};
+use crate::tree::{Declared, Items};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -39,7 +41,7 @@ pub(super) fn left_out(text: &str, code: &str, others: &[String]) -> Option<Stri
     let types: HashSet<&str> =
         codes().flat_map(types).filter(|it| !macros.contains_key(it)).collect();
     let directives: Vec<_> = directives(code).map(|it| (it.range, it.name)).collect();
-    let (functions, names) = functions(code, &directives, &types)?;
+    let (functions, names) = functions(code, &types)?;
     let is_inside = |at: usize| {
         let before = functions.partition_point(|of| of.range.start <= at);
         before > 0 && functions[before - 1].range.contains(&at)
@@ -125,109 +127,46 @@ fn is_for_host(body: &str) -> bool {
 /// Returns the functions without a qualifier, and where functions that are only declared have their names.
 fn functions<'a>(
     code: &'a str,
-    directives: &[(Range<usize>, &str)],
     types: &HashSet<&str>,
 ) -> Option<(Vec<Function<'a>>, HashSet<usize>)> {
-    let bytes = code.as_bytes();
+    let without_directives = without_directives(code);
+    let tokens = Tokens::of(&without_directives);
+    let is_brace = |at: &usize| matches!(tokens.at(*at), "{" | "}");
+    if !(0..tokens.len()).filter(is_brace).all(|at| tokens.partner(at).is_some()) {
+        return None;
+    }
     let (mut functions, mut names) = (Vec::new(), HashSet::new());
-    let mut directives = directives.iter().peekable();
-    let (mut at, mut head, mut depth) = (0, 0, 0_usize);
-    while at < bytes.len() {
-        if let Some(directive) = directives.next_if(|it| it.0.start <= at).map(|it| &it.0) {
-            // A condition within a head belongs to it.
-            at = directive.end.max(at);
-            head = if code[head..directive.start.max(head)].trim().is_empty() { at } else { head };
-            continue;
+    for declared in Items::of(&tokens).all {
+        let Some(name) = named(&tokens, &declared) else { continue };
+        let (first, last) = (declared.range.start, declared.range.end - 1);
+        let bytes = tokens.all[name].start..tokens.all[name].end;
+        if declared.body.is_none() {
+            names.insert(bytes.start);
+        } else if (first..name).all(|it| is_plain(&tokens, it, types)) {
+            let range = tokens.all[first].start..tokens.all[last].end;
+            functions.push(Function { name: &code[bytes], range });
         }
-        match bytes[at] {
-            b'(' => {
-                at = closing(code, at);
-                continue;
-            }
-            b';' => {
-                names.extend(named(&code[head..at]).map(|it| head + it.start));
-                head = at + 1;
-            }
-            b'{' if is_scope(&code[head..at]) => {
-                depth += 1;
-                head = at + 1;
-            }
-            b'{' => {
-                let end = closing_brace(code, at)?;
-                let found =
-                    named(&code[head..at]).filter(|_| is_of_nothing(&code[head..at], types));
-                if let Some(name) = found {
-                    let name = &code[head + name.start..head + name.end];
-                    let start = at - code[head..at].trim_start().len();
-                    functions.push(Function { name, range: start..end });
-                    head = end;
-                } else if !code[head..at].contains('=') {
-                    // A class may go on behind its body; that does not matter here.
-                    head = end;
-                }
-                at = end;
-                continue;
-            }
-            b'}' => {
-                depth = depth.checked_sub(1)?;
-                head = at + 1;
-            }
-            _ => {}
-        }
-        at += 1;
     }
-    (depth == 0).then_some((functions, names))
-}
-
-/// Returns true for what stands in front of the brace of a namespace or of `extern "C"`, whose literal is blank here.
-fn is_scope(head: &str) -> bool {
-    let mut words = words_of(head).filter(|it| *it != "inline");
-    match words.next() {
-        Some("namespace") => true,
-        Some("extern") => words.next().is_none(),
-        _ => false,
-    }
+    Some((functions, names))
 }
 
 /// Returns the name in front of a function's parameters; `None` for what is no function.
-fn named(head: &str) -> Option<Range<usize>> {
-    let open = head.find('(')?;
-    let name = words(&head[..open]).last()?;
-    let is_name = head[name.end..open].trim().is_empty() && !head[..open].contains('=');
-    let behind = &head[closing(head, open)..];
-    let is_end = words_of(behind).all(|it| matches!(it, "const" | "noexcept" | "override"));
-    // Something precedes the name: a type. Then come no initialisers of members.
-    let has_type = words(&head[..name.start]).next().is_some();
-    (is_name && is_end && has_type && !behind.contains([':', '=', ','])).then_some(name)
+fn named(tokens: &Tokens<'_>, declared: &Declared) -> Option<usize> {
+    let open = declared.parameters?;
+    let is_end = |at| matches!(tokens.at(at), "const" | "noexcept" | "override");
+    // Something precedes the name: a type. No initialisers of members follow.
+    let has_type = (declared.range.start..open - 1).any(|it| tokens.is_word(it));
+    let is_function = has_type && (tokens.partner(open)? + 1..declared.end()).all(is_end);
+    (is_function && tokens.is_word(open - 1)).then_some(open - 1)
 }
 
-/// Returns true for the head of a function that has no qualifier, and none that a macro may hide.
-fn is_of_nothing(head: &str, types: &HashSet<&str>) -> bool {
-    let open = head.find('(').unwrap_or(head.len());
-    let front = words(&head[..open]).collect::<Vec<_>>();
-    // The last word is the function's name.
-    front[..front.len().saturating_sub(1)].iter().all(|it| {
-        let word = &head[it.clone()];
-        PLAIN.split_ascii_whitespace().any(|plain| plain == word)
-            || types.contains(word)
-            || head[..it.start].ends_with("std::")
-    })
-}
-
-/// Returns the position behind the partner of a brace.
-fn closing_brace(code: &str, open: usize) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (at, byte) in code.bytes().enumerate().skip(open) {
-        match byte {
-            b'{' => depth += 1,
-            b'}' => depth -= 1,
-            _ => continue,
-        }
-        if depth == 0 {
-            return Some(at + 1);
-        }
-    }
-    None
+/// Returns true for a token in front of a function's name that is no qualifier, nor a macro that may stand for one.
+fn is_plain(tokens: &Tokens<'_>, at: usize, types: &HashSet<&str>) -> bool {
+    let word = tokens.at(at);
+    tokens.all[at].kind == Kind::Mark
+        || PLAIN.split_ascii_whitespace().any(|plain| plain == word)
+        || types.contains(word)
+        || (at >= 2 && tokens.at(at - 1) == "::" && tokens.at(at - 2) == "std")
 }
 
 #[cfg(test)]
@@ -257,6 +196,8 @@ mod tests {
         );
         let defined = "int main() {\n#define N 4\n  cudaFree(0); }\n__device__ int n = N;";
         assert_eq!(kept(defined, &[]), "#define N 4 __device__ int n = N;");
+        let defaults = "template <class T> void f(T x, int n = 1) {}";
+        assert_eq!(kept(&format!("{defaults}\nint main() {{ cudaFree(0); }}"), &[]), defaults);
         // Nothing in these needs the host.
         assert_eq!(kept(&format!("{twice}\nint unused(int x) {{ return x; }}"), &[]), "all");
     }

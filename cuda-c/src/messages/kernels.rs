@@ -1,7 +1,7 @@
 //! Reports kernels that the front end cannot name or describe in the text that it appends.
 
-use crate::declarations::{self, Declared};
 use crate::tokens::Tokens;
+use crate::tree::{Declared, Items};
 
 /// The prefix of the file names of that text.
 pub(super) const PREFIX: &str = "kernel ";
@@ -18,11 +18,10 @@ pub(super) fn refused(log: &str, tokens: &Tokens<'_>) -> Option<String> {
         Some((place.strip_prefix(PREFIX)?.rsplit_once(':')?.0, text))
     });
     let (name, first) = errors.next()?;
-    let declarations = declarations::of(tokens);
+    let declarations = Items::of(tokens).all;
     let plain = name.rsplit("::").next().unwrap_or(name).trim();
-    let is_it = |it: &&Declared| {
-        it.is_kernel && it.body.is_some() && declarations::name_token(tokens, it) == Some(plain)
-    };
+    let is_it =
+        |it: &&Declared| it.is_kernel && it.body.is_some() && it.name(tokens) == Some(plain);
     let mut found = declarations.iter().filter(is_it);
     let (kernel, None) = (found.next()?, found.next()) else { return None };
     let place = tokens.position(kernel.parameters? - 1);

@@ -1,8 +1,8 @@
 //! Reports symbols that a program declares and uses but does not define. Linkers report them with locations
 //! in the object file.
 
-use crate::declarations;
 use crate::tokens::Tokens;
+use crate::tree::Items;
 use std::fmt::Write as _;
 
 /// The text before the name in a linker's message.
@@ -42,7 +42,7 @@ fn declaration(tokens: &Tokens<'_>, name: &str) -> Option<String> {
     // `int n::f<int>(float)`, `f`
     let name = name.split(['(', '<', '[']).next().unwrap_or(name).trim_end();
     let plain = name.rsplit([':', ' ']).next().unwrap_or(name);
-    let declared = declarations::of(tokens).into_iter().find_map(|it| {
+    let declared = Items::of(tokens).all.into_iter().find_map(|it| {
         let is_own = it.body.is_none() && tokens.is_of_program(it.range.start);
         let mut range = it.range;
         range.find(|&at| is_own && tokens.at(at) == plain)

@@ -13,8 +13,8 @@ use super::program::Program;
 use super::statements::{Body, Local, Node, What};
 use super::types::{Type, Types};
 use super::{Read, edited, read_as};
-use crate::declarations::Declared;
 use crate::tokens::Tokens;
+use crate::tree::Declared;
 
 /// Returns the text with its kernels simplified, or `None` if nothing had to change.
 pub(crate) fn plain<'a>(

@@ -6,9 +6,9 @@
 //! function, a class or an operator, no kernel gets a loop variant.
 
 use super::words::{is_keyword, is_known_function};
-use crate::declarations::Declared;
 use crate::ptx;
 use crate::tokens::Tokens;
+use crate::tree::Declared;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 

@@ -10,8 +10,8 @@
 
 use super::lexemes::{Lexemes, is_assignment};
 use super::words::is_keyword;
-use crate::declarations::Declared;
 use crate::tokens::Tokens;
+use crate::tree::Declared;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 

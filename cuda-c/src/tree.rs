@@ -1,0 +1,8 @@
+//! The structure of a text, read from its tokens once for all passes.
+//!
+//! Passes get ranges of tokens, never copies of text. What is not read with certainty stays a range of tokens without
+//! parts, and passes leave it as it is.
+
+mod items;
+
+pub(crate) use items::{CONSTANT, Declared, GLOBAL, Items, VARIABLE};
