@@ -17,6 +17,7 @@ mod names;
 
 use crate::regions;
 use crate::tokens::{Kind, Tokens};
+use crate::tree::Function;
 use names::Names;
 
 /// Converts the value at its right to the type of the variable at its left.
@@ -55,7 +56,8 @@ fn insertions(tokens: &Tokens<'_>) -> Vec<Insertion> {
         if bodies.last().is_some_and(|it| it.close == at) {
             bodies.pop();
         }
-        if tokens.at(at) == "{" && is_body(tokens, at) {
+        let is_body = || Function::of(tokens, at).is_some_and(|it| it.parameters.is_some());
+        if tokens.at(at) == "{" && is_body() {
             let of_variant = bodies.last().is_some_and(|it| it.is_of_variant);
             bodies.push(Body {
                 close: tokens.partner(at).unwrap_or(tokens.len()),
@@ -77,21 +79,6 @@ struct Body {
     close: usize,
     /// True for the loop variant of a kernel.
     is_of_variant: bool,
-}
-
-/// Returns true for the brace of a function or a lambda.
-fn is_body(tokens: &Tokens<'_>, brace: usize) -> bool {
-    let mut before = brace;
-    while before > 0
-        && matches!(tokens.at(before - 1), "const" | "noexcept" | "override" | "mutable")
-    {
-        before -= 1;
-    }
-    let Some(close) = before.checked_sub(1) else { return false };
-    let Some(open) = tokens.partner(close).filter(|_| tokens.at(close) == ")") else {
-        return false;
-    };
-    open > 0 && !matches!(tokens.at(open - 1), "if" | "for" | "while" | "switch" | "constexpr")
 }
 
 struct Reader<'t, 'a> {

@@ -3,6 +3,8 @@
 //! Passes get ranges of tokens, never copies of text. What is not read with certainty stays a range of tokens without
 //! parts, and passes leave it as it is.
 
+mod blocks;
 mod items;
 
+pub(crate) use blocks::{Function, class_of};
 pub(crate) use items::{CONSTANT, Declared, GLOBAL, Items, VARIABLE};

@@ -2,6 +2,7 @@
 //! directly after the class would apply to the class.
 
 use crate::tokens::Tokens;
+use crate::tree::class_of;
 
 /// The attribute that replaces the qualifier of a variable.
 const USED: &str = "__attribute__((__used__))";
@@ -18,26 +19,6 @@ pub(super) fn place(tokens: &Tokens<'_>, edits: &mut Vec<(usize, usize, &'static
         }
     }
     edits.extend(moved);
-}
-
-/// Returns the first token of the class or enumeration whose body ends with a brace. Returns `None` for the
-/// body of a function.
-fn class_of(tokens: &Tokens<'_>, close: usize) -> Option<usize> {
-    let open = tokens.partner(close).filter(|_| tokens.at(close) == "}")?;
-    let is_end = |at: &usize| matches!(tokens.at(*at), ";" | "{" | "}");
-    let mut at = (0..open).rev().find(is_end).map_or(0, |end| end + 1);
-    let mut class = None;
-    while at < open {
-        match tokens.at(at) {
-            "<" => at = tokens.behind_angles(at, open).map_or(at, |behind| behind - 1),
-            "(" if !matches!(tokens.at(at - 1), "__attribute__" | "alignas") => return None,
-            "(" | "[" => at = tokens.partner(at)?,
-            "struct" | "class" | "union" | "enum" if class.is_none() => class = Some(at),
-            _ => {}
-        }
-        at += 1;
-    }
-    class
 }
 
 #[cfg(test)]

@@ -5,13 +5,14 @@
 //! nothing.
 
 use super::Dialect;
-use super::code::{after, closing, code_of, definitions, without_directives, words};
+use super::code::{code_of, definitions, without_directives, words};
+use crate::tokens::Tokens;
+use crate::tree::class_of;
 use std::collections::HashSet;
 use std::ops::Range;
 
 const OF_TYPES: &[&str] = &["__align__", "__attribute__"];
 const OF_VARIABLES: &[&str] = &["__constant__", "__device__", "__shared__", "__managed__"];
-const KEYWORDS: &[&str] = &["struct", "union", "class", "enum"];
 
 /// Returns a text with such attributes where the compiler reads them as nvcc does. Lines keep their numbers.
 pub(super) fn in_front(text: &str, dialect: Dialect) -> String {
@@ -25,13 +26,26 @@ pub(super) fn in_front(text: &str, dialect: Dialect) -> String {
     let with_literals = code_of(text, true);
     // Braces in macros open and close nothing.
     let without_directives = without_directives(&code);
+    let tokens = Tokens::of(&without_directives);
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
-    for (brace, range) in after_braces(&without_directives, &names) {
-        let Some(keyword) = keyword(&without_directives, brace) else { continue };
+    for brace in (0..tokens.len()).filter(|&it| tokens.at(it) == "}") {
+        let mut behind = brace + 1;
+        while names.contains(tokens.at(behind)) {
+            behind += 1;
+            if tokens.at(behind) == "(" {
+                behind = tokens.partner(behind).map_or(tokens.len(), |it| it + 1);
+            }
+        }
+        let is_followed = behind > brace + 1;
+        let Some(first) = is_followed.then(|| class_of(&tokens, brace)).flatten() else { continue };
+        let range = tokens.all[brace].end..tokens.all.get(behind).map_or(code.len(), |it| it.start);
         // A directive between the brace and the attribute decides what is compiled.
         if with_literals[range.clone()].contains('#') {
             continue;
         }
+        // `enum class` is one keyword.
+        let last = first + usize::from(matches!(tokens.at(first + 1), "class" | "struct"));
+        let keyword = tokens.all[first].start..tokens.all[last].end;
         let moved = with_literals[range.clone()].split_whitespace().collect::<Vec<_>>().join(" ");
         let spaces = text[range.clone()].chars().map(|it| if it == '\n' { it } else { ' ' });
         edits.push((range, spaces.collect()));
@@ -63,85 +77,6 @@ fn names<'t>(code: &'t str, attributes: &[&'t str]) -> HashSet<&'t str> {
             return names;
         }
     }
-}
-
-/// Closing braces that attributes follow, and the ranges of those.
-fn after_braces(code: &str, names: &HashSet<&str>) -> Vec<(usize, Range<usize>)> {
-    let mut found = Vec::new();
-    for (brace, _) in code.match_indices('}') {
-        let mut end = brace + 1;
-        loop {
-            let start = code.len() - after(code, end).len();
-            let Some(word) = words(&code[start..]).next().filter(|it| it.start == 0) else { break };
-            if !names.contains(&code[start..start + word.end]) {
-                break;
-            }
-            end = code.len() - after(code, start + word.end).len();
-            if code[end..].starts_with('(') {
-                end = closing(code, end);
-            }
-        }
-        if end > brace + 1 {
-            found.push((brace, brace + 1..end));
-        }
-    }
-    found
-}
-
-/// The word `struct` of the body that a brace closes; `None` for another body.
-fn keyword(code: &str, close: usize) -> Option<Range<usize>> {
-    let mut depth = 0_usize;
-    let open = code[..=close].bytes().rposition(|byte| {
-        match byte {
-            b'}' => depth += 1,
-            b'{' => depth -= 1,
-            _ => {}
-        }
-        depth == 0
-    })?;
-    let head = code[..open].rfind([';', '{', '}']).map_or(0, |it| it + 1);
-    let declared = &code[head..open];
-    let bases = declared.char_indices().find(|&(at, it)| {
-        it == ':' && !declared[..at].ends_with(':') && !declared[at + 1..].starts_with(':')
-    });
-    let declared = without_attributes(&declared[..bases.map_or(declared.len(), |it| it.0)]);
-    let declared = declared.as_str();
-    if declared.contains(['(', ')', '=']) {
-        return None;
-    }
-    let mut keywords = words(declared).filter(|it| KEYWORDS.contains(&&declared[it.clone()]));
-    let mut last = keywords.by_ref().last()?;
-    // `enum class` is one keyword.
-    let before = declared[..last.start].trim_end();
-    if before.ends_with("enum") {
-        last.start = before.len() - "enum".len();
-    }
-    Some(head + last.start..head + last.end)
-}
-
-/// Returns a head with spaces in place of template parameters, and of attributes with their arguments.
-fn without_attributes(head: &str) -> String {
-    let mut bytes = head.as_bytes().to_vec();
-    for word in words(head) {
-        let name = &head[word.clone()];
-        let open = head.len() - after(head, word.end).len();
-        let end = match name {
-            "alignas" => closing(head, open),
-            _ if OF_TYPES.contains(&name) && head[open..].starts_with('(') => closing(head, open),
-            "template" => {
-                let mut depth = 0_usize;
-                let end = head[open..].find(|it| {
-                    depth += usize::from(it == '<');
-                    depth = depth.saturating_sub(usize::from(it == '>'));
-                    depth == 0
-                });
-                end.map_or(head.len(), |it| open + it + 1)
-            }
-            _ => continue,
-        };
-        bytes[word.start..end].fill(b' ');
-    }
-    String::from_utf8(bytes).unwrap_or_default()
 }
 
 #[cfg(test)]

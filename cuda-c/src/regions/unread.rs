@@ -11,7 +11,7 @@
 use super::lexemes::{Lexemes, is_assignment};
 use super::words::is_keyword;
 use crate::tokens::Tokens;
-use crate::tree::Declared;
+use crate::tree::{Declared, Function};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
@@ -93,7 +93,7 @@ pub(super) fn functions(tokens: &Tokens<'_>, declared: &Declared) -> Vec<(usize,
     let (mut found, mut at) = (Vec::new(), declared.range.start);
     while at < declared.range.end {
         if tokens.at(at) == "{"
-            && let Some(open) = parameters_of(tokens, at)
+            && let Some(open) = Function::of(tokens, at).and_then(|it| it.parameters)
         {
             found.push((open, at));
             at = tokens.partner(at).unwrap_or(at);
@@ -101,16 +101,6 @@ pub(super) fn functions(tokens: &Tokens<'_>, declared: &Declared) -> Vec<(usize,
         at += 1;
     }
     found
-}
-
-/// Returns the parenthesis that opens the parameters before a body. Words such as `const` may stand between
-/// them.
-fn parameters_of(tokens: &Tokens<'_>, brace: usize) -> Option<usize> {
-    let mut before = brace.checked_sub(1)?;
-    while matches!(tokens.at(before), "const" | "noexcept" | "override" | "final" | "mutable") {
-        before = before.checked_sub(1)?;
-    }
-    tokens.partner(before).filter(|_| tokens.at(before) == ")")
 }
 
 impl<'a> Names<'a> {

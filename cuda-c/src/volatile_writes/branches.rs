@@ -5,6 +5,7 @@
 //! volatile memory counts as a write.
 
 use crate::tokens::Tokens;
+use crate::tree::Function;
 use std::collections::{HashMap, HashSet};
 
 /// The maximum nesting depth of statements without braces.
@@ -103,7 +104,7 @@ fn calls(tokens: &Tokens<'_>, writes: &[usize]) -> Vec<usize> {
     let mut innermost: Vec<&str> = Vec::with_capacity(tokens.len());
     for at in 0..tokens.len() {
         match tokens.at(at) {
-            "{" => around.push(function(tokens, at)),
+            "{" => around.push(Function::of(tokens, at).and_then(|it| it.name)),
             "}" => drop(around.pop()),
             _ => {}
         }
@@ -124,27 +125,4 @@ fn calls(tokens: &Tokens<'_>, writes: &[usize]) -> Vec<usize> {
         }
     }
     found
-}
-
-/// Returns the name of the function or lambda whose body begins at a brace.
-fn function<'a>(tokens: &Tokens<'a>, brace: usize) -> Option<&'a str> {
-    let words = ["const", "noexcept", "override", "final", "mutable", "volatile"];
-    let mut close = brace.checked_sub(1)?;
-    while words.contains(&tokens.at(close)) {
-        close = close.checked_sub(1)?;
-    }
-    let before = match tokens.at(close) {
-        ")" => tokens.partner(close)?.checked_sub(1)?,
-        _ => close,
-    };
-    if tokens.at(before) == "]" {
-        // `auto name = [...](...) {`
-        let equals = tokens.partner(before)?.checked_sub(1)?;
-        let name = equals.checked_sub(1)?;
-        return (tokens.at(equals) == "=" && tokens.is_word(name)).then(|| tokens.at(name));
-    }
-    let is_name = tokens.at(close) == ")"
-        && tokens.is_word(before)
-        && !matches!(tokens.at(before), "if" | "for" | "while" | "switch" | "constexpr");
-    is_name.then(|| tokens.at(before))
 }
