@@ -17,7 +17,7 @@ mod names;
 
 use crate::regions;
 use crate::tokens::{Kind, Tokens};
-use crate::tree::Function;
+use crate::tree::{Function, value_end};
 use names::Names;
 
 /// Converts the value at its right to the type of the variable at its left.
@@ -122,7 +122,7 @@ impl Reader<'_, '_> {
             let mut first = open + 1;
             while first < close {
                 self.value(first);
-                first = self.end_of_value(first) + 1;
+                first = value_end(tokens, first) + 1;
             }
         }
     }
@@ -193,23 +193,11 @@ impl Reader<'_, '_> {
     /// Returns true if a value contains a floating-point number, or a name of some.
     fn is_real(&self, first: usize) -> bool {
         let tokens = self.tokens;
-        (first..self.end_of_value(first)).any(|at| match tokens.all[at].kind {
+        (first..value_end(tokens, first)).any(|at| match tokens.all[at].kind {
             Kind::Word => self.names.is_real(tokens, at),
             Kind::Literal => is_real_number(tokens.at(at)),
             Kind::Mark => false,
         })
-    }
-
-    fn end_of_value(&self, first: usize) -> usize {
-        let tokens = self.tokens;
-        let mut at = first;
-        while at < tokens.len() && !matches!(tokens.at(at), ";" | "," | ")" | "]" | "}") {
-            if matches!(tokens.at(at), "(" | "[" | "{") {
-                at = tokens.partner(at).unwrap_or(tokens.len());
-            }
-            at += 1;
-        }
-        at.min(tokens.len())
     }
 
     /// `1 << n`, or `x >> (32 - n)` without the other half of a rotation.
@@ -244,7 +232,7 @@ impl Reader<'_, '_> {
         let tokens = self.tokens;
         let (first, end) = match tokens.at(first) {
             "(" => (first + 1, tokens.partner(first).unwrap_or(first)),
-            _ => (first, self.end_of_value(first)),
+            _ => (first, value_end(tokens, first)),
         };
         let is_width = is_whole_number(tokens.at(first)) || tokens.at(first) == "warpSize";
         is_width && tokens.at(first + 1) == "-" && first + 2 < end

@@ -5,6 +5,8 @@
 
 mod blocks;
 mod items;
+mod statements;
 
 pub(crate) use blocks::{Function, class_of};
 pub(crate) use items::{CONSTANT, Declared, GLOBAL, Items, VARIABLE};
+pub(crate) use statements::{last_of_statement, value_end};

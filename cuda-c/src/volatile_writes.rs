@@ -361,6 +361,10 @@ mod tests {
             ("for (v = 0; !v; v = atomicOr(s, 0)) {}", "for (v = 0; (!v) && turn(); v ="),
             ("do { v = atomicAdd(s, 0); } while (v == 0);", "while ((v == 0) && turn());"),
             ("while (true) { if (atomicAdd(s, 0)) break; }", "while ((true) && turn()) {"),
+            (
+                "while (true) { if (!atomicAdd(s, 0)) c++; else break; }",
+                "while ((true) && turn()) {",
+            ),
             ("for (;;) { int v = atomicAdd(s, 0); if (v) return; }", "for (;;turn()"),
             ("while (atomicAdd(s, 0) == 0) { c++; }", "while ((atomicAdd(s, 0) == 0) && turn()) {"),
             ("cuda::atomic<int, A> &q = r; while (q == 0) {}", "while ((q == 0) && turn()) {}"),

@@ -1,6 +1,7 @@
 //! The names that a program declares as unsigned integers or as floating-point numbers, in any scope.
 
 use crate::tokens::Tokens;
+use crate::tree::value_end;
 use std::collections::HashSet;
 
 /// Names of variables, members and functions, and of types.
@@ -111,12 +112,7 @@ impl<'a> Names<'a> {
             if is_real || !is_reference || is_parameter {
                 names.insert(tokens.at(at));
             }
-            while !matches!(tokens.at(at), "," | ";" | ")" | "}" | "") {
-                if matches!(tokens.at(at), "[" | "(" | "{") {
-                    at = tokens.partner(at).unwrap_or(at);
-                }
-                at += 1;
-            }
+            at = value_end(tokens, at);
             if tokens.at(at) != "," || is_parameter {
                 return;
             }

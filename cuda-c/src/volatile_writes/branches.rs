@@ -5,11 +5,8 @@
 //! volatile memory counts as a write.
 
 use crate::tokens::Tokens;
-use crate::tree::Function;
+use crate::tree::{Function, last_of_statement};
 use std::collections::{HashMap, HashSet};
-
-/// The maximum nesting depth of statements without braces.
-const DEEPEST: usize = 64;
 
 /// Returns the byte offsets after which lanes meet, and the text to insert there. `writes` holds the tokens
 /// at which volatile elements are assigned, in order.
@@ -32,7 +29,7 @@ pub(super) fn ends(tokens: &Tokens<'_>, writes: &[usize]) -> Vec<(usize, String)
         if !is_branch || !matches!(tokens.at(at - 1), ";" | "{" | "}" | ":") {
             continue;
         }
-        let Some(last) = end(tokens, at, DEEPEST) else { continue };
+        let Some(last) = last_of_statement(tokens, at) else { continue };
         // The `while` at the end of a `do` is not a loop of its own.
         if holds(at, last) && tokens.is_of_program(at) && !is_end_of_do(tokens, at) {
             found.push(tokens.all[last].end);
@@ -42,48 +39,6 @@ pub(super) fn ends(tokens: &Tokens<'_>, writes: &[usize]) -> Vec<(usize, String)
     found.sort_unstable();
     let meeting = |(number, at): (usize, usize)| (at, format!(" ::cuda_c::meet_behind({number});"));
     found.into_iter().enumerate().map(meeting).collect()
-}
-
-/// Returns the last token of a statement.
-fn end(tokens: &Tokens<'_>, at: usize, depth: usize) -> Option<usize> {
-    let depth = depth.checked_sub(1)?;
-    let behind_condition = |at: usize| {
-        let open = at + if tokens.at(at) == "constexpr" { 1 } else { 0 };
-        (tokens.at(open) == "(").then(|| tokens.partner(open)).flatten().map(|it| it + 1)
-    };
-    match tokens.at(at) {
-        "{" => tokens.partner(at),
-        "for" | "while" | "switch" => end(tokens, behind_condition(at + 1)?, depth),
-        "do" => {
-            let body = end(tokens, at + 1, depth)?;
-            let last = behind_condition(body + 2)?;
-            (tokens.at(body + 1) == "while" && tokens.at(last) == ";").then_some(last)
-        }
-        "if" => {
-            let mut last = end(tokens, behind_condition(at + 1)?, depth)?;
-            // Iterates over a chain of `else if`, to avoid deep recursion.
-            while tokens.at(last + 1) == "else" {
-                let other = last + 2;
-                last = match tokens.at(other) {
-                    "if" => end(tokens, behind_condition(other + 1)?, depth)?,
-                    _ => return end(tokens, other, depth),
-                };
-            }
-            Some(last)
-        }
-        _ => {
-            let mut at = at;
-            loop {
-                match tokens.at(at) {
-                    ";" => return Some(at),
-                    "" | ")" | "]" | "}" => return None,
-                    "(" | "[" | "{" => at = tokens.partner(at)?,
-                    _ => {}
-                }
-                at += 1;
-            }
-        }
-    }
 }
 
 /// Returns true for the `while` after the body of a `do`.

@@ -6,6 +6,7 @@ use super::names::Names;
 use super::{Edit, waits};
 use crate::ptx;
 use crate::tokens::Tokens;
+use crate::tree::last_of_statement;
 use std::ops::Range;
 
 /// The call that lets other threads of the block run. It returns true.
@@ -94,7 +95,9 @@ impl Loop {
         };
         let before = (tokens.at(at) == "while").then(|| body_of_do(tokens, at)).flatten();
         let is_do = before.is_some();
-        let body = before.unwrap_or_else(|| close + 1..statement_end(tokens, close + 1));
+        let body = before.unwrap_or_else(|| {
+            close + 1..last_of_statement(tokens, close + 1).map_or(close + 1, |it| it + 1)
+        });
         let is_braces = tokens.at(body.start) == "{" && body.len() == 2;
         let condition_is =
             |words: &[&str]| condition.len() == 1 && words.contains(&tokens.at(condition.start));
@@ -129,28 +132,6 @@ fn body_of_do(tokens: &Tokens<'_>, at: usize) -> Option<Range<usize>> {
         it = it.checked_sub(1)?;
     }
     None
-}
-
-/// Returns the token after a statement.
-pub(super) fn statement_end(tokens: &Tokens<'_>, from: usize) -> usize {
-    let mut at = from;
-    while at < tokens.len() {
-        match tokens.at(at) {
-            ";" => return at + 1,
-            "}" | ")" | "]" => return at,
-            opening @ ("(" | "[" | "{") => {
-                let Some(close) = tokens.partner(at) else { return at + 1 };
-                let is_end = opening == "{" && !matches!(tokens.at(close + 1), "else" | "while");
-                if is_end && (at == from || tokens.at(at - 1) == ")" || tokens.at(at - 1) == "else")
-                {
-                    return close + 1;
-                }
-                at = close + 1;
-            }
-            _ => at += 1,
-        }
-    }
-    at
 }
 
 /// Returns true for the `=` of a simple or compound assignment, but not of a comparison.

@@ -4,6 +4,7 @@
 //! An extra name is harmless, because variables that are not volatile are written as before.
 
 use crate::tokens::Tokens;
+use crate::tree::value_end;
 use std::collections::{HashMap, HashSet};
 
 /// The volatile names of a program.
@@ -111,12 +112,7 @@ impl<'a> Names<'a> {
                     self.elements.insert(name);
                 }
             }
-            while !matches!(tokens.at(at), "," | ";" | ")" | "}" | "") {
-                if matches!(tokens.at(at), "[" | "(" | "{") {
-                    at = tokens.partner(at).unwrap_or(at);
-                }
-                at += 1;
-            }
+            at = value_end(tokens, at);
             if tokens.at(at) != "," {
                 return;
             }

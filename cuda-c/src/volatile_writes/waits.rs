@@ -10,9 +10,10 @@
 //! A loop that retries `atomicCAS` until no other thread interferes ends by itself. It is recognised by its
 //! comparison with a variable; a lock compares with a number.
 
-use super::loops::{Loop, assigns, is_call, reads, statement_end};
+use super::loops::{Loop, assigns, is_call, reads};
 use super::names::Names;
 use crate::tokens::Tokens;
+use crate::tree::{last_of_statement, value_end};
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -59,18 +60,10 @@ fn exits(tokens: &Tokens<'_>, body: &Range<usize>) -> Vec<Range<usize>> {
     let mut at = body.start;
     while at < body.end {
         match tokens.at(at) {
-            "for" | "while" if tokens.at(at + 1) == "(" => {
-                let close = tokens.partner(at + 1).unwrap_or(at + 1);
-                at = statement_end(tokens, close + 1).max(at + 1);
-                continue;
-            }
-            "do" => {
-                at = statement_end(tokens, at + 1).max(at + 1);
-                continue;
-            }
+            "for" | "while" | "do" => at = last_of_statement(tokens, at).unwrap_or(at),
             "if" if tokens.at(at + 1) == "(" => {
                 if let Some(close) = tokens.partner(at + 1) {
-                    let end = statement_end(tokens, close + 1);
+                    let end = last_of_statement(tokens, at).unwrap_or(close);
                     let leaves = (close + 1..end)
                         .any(|it| matches!(tokens.at(it), "break" | "return" | "goto"));
                     if leaves {
@@ -92,18 +85,6 @@ fn assigned<'a>(tokens: &Tokens<'a>, sign: usize) -> Option<&'a str> {
         at = at.checked_sub(1)?;
     }
     tokens.is_word(at).then(|| tokens.at(at))
-}
-
-/// Returns the token after a value.
-fn value_end(tokens: &Tokens<'_>, from: usize) -> usize {
-    let mut at = from;
-    while at < tokens.len() && !matches!(tokens.at(at), ";" | "," | ")" | "]" | "}") {
-        at = match tokens.at(at) {
-            "(" | "[" | "{" => tokens.partner(at).map_or(at + 1, |it| it + 1),
-            _ => at + 1,
-        };
-    }
-    at
 }
 
 /// Returns the variables that the program declares as `cuda::atomic` or `cuda::atomic_ref`.
