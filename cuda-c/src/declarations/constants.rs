@@ -1,8 +1,10 @@
 //! Reads the constants of a text, and appends descriptions from which the executor learns their sizes and
 //! addresses.
 
-use crate::tokens::{Kind, Tokens};
+use crate::tokens::Tokens;
+use crate::tree::{parts, without_value};
 use std::fmt::Write as _;
+use std::ops::Range;
 
 /// The prefix of the symbol of a constant's description. A number follows.
 pub const PREFIX: &str = "gpuarray_constant_";
@@ -48,17 +50,19 @@ impl Constant {
 /// Returns the names of the variables declared between `begin` and the `;` at `end`. Returns none if a name
 /// cannot be determined with certainty.
 pub(super) fn names(tokens: &Tokens<'_>, begin: usize, end: usize) -> Vec<String> {
-    let (mut names, mut name): (Vec<String>, Option<String>) = (Vec::new(), None);
-    let mut at = begin;
-    while at < end {
+    let parts = parts(tokens, begin..end).into_iter();
+    let names = parts.map(|part| name(tokens, without_value(tokens, part)));
+    names.collect::<Option<_>>().unwrap_or_default()
+}
+
+/// Returns the name in a declarator, which the type may precede.
+fn name(tokens: &Tokens<'_>, part: Range<usize>) -> Option<String> {
+    let (mut name, mut at) = (None::<String>, part.start);
+    while at < part.end {
         match tokens.at(at) {
-            "template" => {
-                let Some(behind) = tokens.behind_angles(at + 1, end) else { return Vec::new() };
-                at = behind - 1;
-            }
             // A pointer to a function, `(*name)(int)`, or an initialiser.
             "(" => {
-                let close = tokens.partner(at).unwrap_or(end);
+                let close = tokens.partner(at)?;
                 if tokens.at(at + 1) == "*" {
                     let word = (at..close).rev().find(|&it| tokens.is_word(it));
                     name = word.map(|it| tokens.at(it).to_owned());
@@ -66,20 +70,12 @@ pub(super) fn names(tokens: &Tokens<'_>, begin: usize, end: usize) -> Vec<String
                 at = close;
             }
             "__attribute__" | "__attribute" | "alignas" | "decltype" | "__typeof__" => {
-                at = tokens.partner(at + 1).unwrap_or(end);
+                at = tokens.partner(at + 1)?;
             }
-            "[" | "{" => at = tokens.partner(at).unwrap_or(end),
-            "<" => {
-                let Some(behind) = tokens.behind_angles(at, end) else { return Vec::new() };
-                at = behind - 1;
-            }
-            "=" => {
-                let Some(next) = initialiser_end(tokens, at, end) else { return Vec::new() };
-                at = next - 1;
-            }
-            "," => names.extend(name.take()),
+            "[" | "{" => at = tokens.partner(at)?,
+            "<" => at = tokens.behind_angles(at, part.end)? - 1,
             word if tokens.is_word(at) => {
-                let is_qualified = at > begin && tokens.at(at - 1) == "::";
+                let is_qualified = at > part.start && tokens.at(at - 1) == "::";
                 let before = name.take().filter(|_| is_qualified);
                 name = Some(before.map_or(word.to_owned(), |it| format!("{it}::{word}")));
             }
@@ -87,28 +83,7 @@ pub(super) fn names(tokens: &Tokens<'_>, begin: usize, end: usize) -> Vec<String
         }
         at += 1;
     }
-    names.extend(name);
-    names
-}
-
-/// Returns the `,` or the end after the initialiser of a variable. Returns `None` if a `,` may separate
-/// template arguments.
-fn initialiser_end(tokens: &Tokens<'_>, equals: usize, end: usize) -> Option<usize> {
-    let (mut at, mut has_angle) = (equals + 1, false);
-    while at < end {
-        match tokens.at(at) {
-            "," => return (!has_angle).then_some(at),
-            "<" if tokens.is_word(at - 1) => match tokens.behind_angles(at, end) {
-                // An initialiser cannot start after template arguments.
-                Some(it) if it == end || tokens.all[it].kind == Kind::Mark => at = it - 1,
-                found => has_angle |= found.is_some(),
-            },
-            "(" | "[" | "{" => at = tokens.partner(at).unwrap_or(end),
-            _ => {}
-        }
-        at += 1;
-    }
-    Some(end)
+    name
 }
 
 /// Returns the descriptions of the constants declared in functions. Each is inserted after its declaration.

@@ -1,8 +1,8 @@
 //! Finds the kernels and constants among the declarations of a text, and the qualifiers to remove.
 
 use super::constants::{self, Constant};
-use crate::tokens::{Kind, Tokens};
-use crate::tree::{CONSTANT, Declared, GLOBAL, Items, VARIABLE};
+use crate::tokens::Tokens;
+use crate::tree::{CONSTANT, Declared, GLOBAL, Items, VARIABLE, parts, without_value};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -185,7 +185,7 @@ impl Reader<'_, '_> {
         Kernel {
             namespaces: self.namespaces(declared),
             name: text(first, open - 1).replace('\n', " "),
-            parameters: self.without_defaults(open + 1, close),
+            parameters: self.without_defaults(open + 1..close),
             is_extern_c,
             is_instance: is_template,
             bounds: bounds.unwrap_or_default(),
@@ -203,39 +203,12 @@ impl Reader<'_, '_> {
     }
 
     /// Returns the parameters between two parentheses, without default values.
-    fn without_defaults(&self, begin: usize, end: usize) -> String {
+    fn without_defaults(&self, all: Range<usize>) -> String {
         let tokens = self.tokens;
-        let mut text = String::new();
-        let (mut at, mut is_default) = (begin, false);
-        while at < end {
-            let last = match tokens.at(at) {
-                "(" | "[" | "{" => tokens.partner(at).unwrap_or(at).min(end - 1),
-                // A default value cannot start after template arguments.
-                "<" if is_default && tokens.is_word(at - 1) => {
-                    let behind = tokens.behind_angles(at, end);
-                    let is_template = |&it: &usize| it == end || tokens.all[it].kind == Kind::Mark;
-                    behind.filter(is_template).map_or(at, |it| it - 1)
-                }
-                "=" => {
-                    is_default = true;
-                    at
-                }
-                "," => {
-                    is_default = false;
-                    at
-                }
-                _ => at,
-            };
-            if !is_default {
-                for index in at..=last {
-                    if !matches!(tokens.at(index), VARIABLE | CONSTANT) {
-                        text.push_str(tokens.at(index));
-                        text.push(' ');
-                    }
-                }
-            }
-            at = last + 1;
-        }
-        text.trim_end().to_owned()
+        let parameter = |part| {
+            let words = without_value(tokens, part).map(|at| tokens.at(at));
+            words.filter(|it| !matches!(*it, VARIABLE | CONSTANT)).collect::<Vec<_>>().join(" ")
+        };
+        parts(tokens, all).into_iter().map(parameter).collect::<Vec<_>>().join(" , ")
     }
 }

@@ -150,7 +150,7 @@ fn functions<'a>(
     Some((functions, names))
 }
 
-/// Returns the name in front of a function's parameters; `None` for what is no function.
+/// Returns the name in front of a function's parameters; `None` for other declarations.
 fn named(tokens: &Tokens<'_>, declared: &Declared) -> Option<usize> {
     let open = declared.parameters?;
     let is_end = |at| matches!(tokens.at(at), "const" | "noexcept" | "override");
@@ -160,7 +160,7 @@ fn named(tokens: &Tokens<'_>, declared: &Declared) -> Option<usize> {
     (is_function && tokens.is_word(open - 1)).then_some(open - 1)
 }
 
-/// Returns true for a token in front of a function's name that is no qualifier, nor a macro that may stand for one.
+/// Returns true for a token before a function's name that cannot be a qualifier, or a macro that stands for one.
 fn is_plain(tokens: &Tokens<'_>, at: usize, types: &HashSet<&str>) -> bool {
     let word = tokens.at(at);
     tokens.all[at].kind == Kind::Mark

@@ -1,7 +1,7 @@
 //! Reports kernels that the front end cannot name or describe in the text that it appends.
 
 use crate::tokens::Tokens;
-use crate::tree::{Declared, Items};
+use crate::tree::{Declared, Items, parts};
 
 /// The prefix of the file names of that text.
 pub(super) const PREFIX: &str = "kernel ";
@@ -52,19 +52,8 @@ fn wrong(tokens: &Tokens<'_>, kernel: &Declared) -> Option<&'static str> {
     }
     let bounds = kernel.range.clone().take_while(|&at| at < open);
     let bounds = bounds.into_iter().find(|&at| tokens.at(at) == BOUNDS)? + 1;
-    let last = tokens.partner(bounds)?;
-    let mut at = bounds + 1;
-    let mut commas = 0;
-    while at < last {
-        match tokens.at(at) {
-            "(" | "[" | "{" => at = tokens.partner(at)?,
-            "," => commas += 1,
-            "<" => return None,
-            _ => {}
-        }
-        at += 1;
-    }
-    (commas > 2).then_some("__launch_bounds__ takes up to three numbers")
+    let numbers = parts(tokens, bounds + 1..tokens.partner(bounds)?);
+    (numbers.len() > 3).then_some("__launch_bounds__ takes up to three numbers")
 }
 
 #[cfg(test)]

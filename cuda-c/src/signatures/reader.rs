@@ -4,6 +4,7 @@ use super::macros::{BEGIN, END, UNSURE};
 use super::types::{builtin, is_builtin, named};
 use super::{SignatureParameter, ValueType};
 use crate::tokens::Tokens;
+use crate::tree::{LONGEST, parts, without_value};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -45,8 +46,7 @@ struct Type {
 const UNKNOWN: Type =
     Type { of: ValueType::Unknown, pointers: 0, is_const: false, of_template: None };
 
-/// The maximum number of tokens between `<` and `>`, and the maximum nesting depth of types.
-const LONGEST: usize = 2000;
+/// The maximum nesting depth of types.
 const DEEPEST: usize = 16;
 
 /// A declared name and its type.
@@ -156,41 +156,19 @@ impl<'a> Reader<'a> {
 
     fn read_template(&mut self, open: usize) -> usize {
         let Some(end) = self.behind_angles(open, self.tokens.len()) else { return open };
-        let parts = self.parts(open + 1..end - 1);
+        let parts = parts(self.tokens, open + 1..end - 1);
         let name = |part: Range<usize>| {
-            let end = part.clone().find(|&it| self.tokens.at(it) == "=").unwrap_or(part.end);
-            let last = end.checked_sub(1).filter(|it| part.contains(it));
+            let last = without_value(self.tokens, part).last();
             last.map_or("", |last| self.tokens.at(last))
         };
         self.template = Some(parts.into_iter().map(name).collect());
         end
     }
 
-    /// Splits a range at its commas, ignoring nested brackets.
-    fn parts(&self, all: Range<usize>) -> Vec<Range<usize>> {
-        let (mut parts, mut start, mut at) = (Vec::new(), all.start, all.start);
-        while at < all.end {
-            match self.tokens.at(at) {
-                "," => {
-                    parts.push(start..at);
-                    start = at + 1;
-                }
-                "(" | "[" | "{" => at = self.tokens.partner(at).unwrap_or(at),
-                "<" => at = self.behind_angles(at, all.end).map_or(at, |it| it - 1),
-                _ => {}
-            }
-            at += 1;
-        }
-        if start < all.end || !parts.is_empty() {
-            parts.push(start..all.end);
-        }
-        parts
-    }
-
     fn read_typedef(&mut self, start: usize) -> usize {
         let end = self.end_of_statement(start);
         let mut base: Option<Type> = None;
-        for part in self.parts(start..end) {
+        for part in parts(self.tokens, start..end) {
             let declared = match base {
                 None => self.declarator(part.clone(), 0),
                 // After a comma, only stars and a name follow.
@@ -343,8 +321,7 @@ impl<'a> Reader<'a> {
             return Some(Vec::new());
         }
         let parameter = |part: Range<usize>| {
-            let end = self.default_value(part.clone());
-            let declared = self.declarator(part.start..end, 0)?;
+            let declared = self.declarator(without_value(self.tokens, part), 0)?;
             let Type { of, pointers, is_const, of_template } = declared.of;
             let of = match pointers {
                 0 | 1 => of,
@@ -364,11 +341,7 @@ impl<'a> Reader<'a> {
             };
             Some(Declared { parameter, of_template: of_template.filter(|_| pointers < 2) })
         };
-        self.parts(all).into_iter().map(parameter).collect()
-    }
-
-    fn default_value(&self, part: Range<usize>) -> usize {
-        part.clone().find(|&it| self.tokens.at(it) == "=").unwrap_or(part.end)
+        parts(self.tokens, all).into_iter().map(parameter).collect()
     }
 
     /// Reads a type and an optional name. Returns `None` for a declaration that is not supported.

@@ -1,4 +1,4 @@
-//! What a brace begins or ends, by the tokens before it.
+//! The heads of functions and classes, which are the tokens before their bodies.
 
 use crate::tokens::Tokens;
 
