@@ -58,7 +58,7 @@ mod words;
 mod writer;
 
 use crate::tokens::Tokens;
-use crate::tree::{Declared, Items};
+use crate::tree::{Declared, Items, parts, without_value};
 use classes::Context;
 use lexemes::Lexemes;
 use meetings::in_step;
@@ -463,15 +463,14 @@ fn template_values<'a>(
     let inner = head.start + 2..head.end - 1;
     let is_refused =
         |it: usize| matches!(tokens.at(it), "(" | "<" | ">" | "." | "&" | "template" | "{");
-    if inner.clone().any(is_refused) {
+    if inner.is_empty() || inner.clone().any(is_refused) {
         return None;
     }
-    for part in (inner.clone()).collect::<Vec<_>>().split(|&it| tokens.at(it) == ",") {
-        let end = part.iter().position(|&it| tokens.at(it) == "=").unwrap_or(part.len());
-        let (&first, &last) = (part.first()?, part[..end].last()?);
+    for part in parts(tokens, inner) {
+        let mut specifiers = without_value(tokens, part);
+        let (first, last) = (specifiers.start, specifiers.next_back()?);
         if !matches!(tokens.at(first), "typename" | "class") {
-            let specifiers = &part[..end - 1];
-            let is_whole = specifiers.iter().all(|&it| words::is_integer(tokens.at(it)));
+            let is_whole = specifiers.all(|it| words::is_integer(tokens.at(it)));
             values.push(TemplateValue { name: tokens.at(last), is_whole });
         }
     }

@@ -4,6 +4,7 @@
 //! a GPU reconverge there: `if (lane == 0) s[0] = sum; mine = s[0];`. A call of a function that writes to
 //! volatile memory counts as a write.
 
+use super::loops::body_of_do;
 use crate::tokens::Tokens;
 use crate::tree::{Function, last_of_statement};
 use std::collections::{HashMap, HashSet};
@@ -22,6 +23,7 @@ pub(super) fn ends(tokens: &Tokens<'_>, writes: &[usize]) -> Vec<(usize, String)
     let holds = |first: usize, last: usize| {
         all.get(all.partition_point(|it| *it < first)).is_some_and(|it| *it <= last)
     };
+    let is_end_of_do = |at: usize| tokens.at(at) == "while" && body_of_do(tokens, at).is_some();
     let mut found = Vec::new();
     for at in 1..tokens.len() {
         let is_branch = matches!(tokens.at(at), "if" | "for" | "while" | "do" | "switch");
@@ -31,7 +33,7 @@ pub(super) fn ends(tokens: &Tokens<'_>, writes: &[usize]) -> Vec<(usize, String)
         }
         let Some(last) = last_of_statement(tokens, at) else { continue };
         // The `while` at the end of a `do` is not a loop of its own.
-        if holds(at, last) && tokens.is_of_program(at) && !is_end_of_do(tokens, at) {
+        if holds(at, last) && tokens.is_of_program(at) && !is_end_of_do(at) {
             found.push(tokens.all[last].end);
         }
     }
@@ -39,14 +41,6 @@ pub(super) fn ends(tokens: &Tokens<'_>, writes: &[usize]) -> Vec<(usize, String)
     found.sort_unstable();
     let meeting = |(number, at): (usize, usize)| (at, format!(" ::cuda_c::meet_behind({number});"));
     found.into_iter().enumerate().map(meeting).collect()
-}
-
-/// Returns true for the `while` after the body of a `do`.
-fn is_end_of_do(tokens: &Tokens<'_>, at: usize) -> bool {
-    let is_behind_brace = tokens.at(at) == "while" && tokens.at(at - 1) == "}";
-    let before =
-        tokens.partner(at - 1).filter(|_| is_behind_brace).and_then(|it| it.checked_sub(1));
-    before.is_some_and(|it| tokens.at(it) == "do")
 }
 
 /// Returns the calls of functions that assign to volatile elements, directly or through other functions.

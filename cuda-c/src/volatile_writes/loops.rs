@@ -114,7 +114,7 @@ impl Loop {
 }
 
 /// Returns the body of a `do`, given its `while`.
-fn body_of_do(tokens: &Tokens<'_>, at: usize) -> Option<Range<usize>> {
+pub(super) fn body_of_do(tokens: &Tokens<'_>, at: usize) -> Option<Range<usize>> {
     let last = at.checked_sub(1)?;
     if tokens.at(last) == "}" {
         let open = tokens.partner(last)?;
