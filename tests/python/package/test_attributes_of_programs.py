@@ -160,7 +160,7 @@ KEPT = {
     "allocation": set(),
     "array": {
         "T", "allocator", "dtype", "flags", "gpudata", "imag", "itemsize", "mem_size", "nbytes",
-        "ndim", "ptr", "real", "shape", "size", "strides",
+        "ndim", "ptr", "shape", "size", "strides",
     },
     "context": {"handle"},
     "pool": {"active_blocks", "active_bytes", "held_blocks", "managed_bytes"},
@@ -170,7 +170,8 @@ KEPT = {
 
 
 def attributes(thing):
-    return [it for it in dir(type(thing)) if not it.startswith("_")]
+    """Returns the public attributes, but not elements, which take numbers."""
+    return [it for it in dir(type(thing)) if not it.startswith("_") and it != "real"]
 
 
 @each_row("name", OBJECTS)

@@ -37,6 +37,7 @@ OTHER_TEXTS = {
     "what an address is": {"UUID"},
     "kinds of parameters": {"KEYWORD_ONLY", "POSITIONAL_ONLY"},
     "keys of the flags of arrays": {"C_CONTIGUOUS", "F_CONTIGUOUS"},
+    "and numpy's other keys": {"CONTIGUOUS", "FORTRAN", "FORC", "FNC"},
     "set or unset for a compiler": {"HIP_PLATFORM", "LC_ALL", "LD_PRELOAD"},
     "variables of numba's modules": {"USE_NV_BINDING"},
     "the instruction of pickles that keeps": {"PUT"},
