@@ -5,13 +5,14 @@
     fetch.py cuda FOLDER                      include/driver_types.h of CUDA 12.4
     fetch.py runtime 5|6|7 FOLDER             lib/libamdhip64.so.5 to .7 and what it needs
     fetch.py clang FOLDER                     llvm/bin/clang and AMD's device libraries
+    fetch.py clang 21 FOLDER                  the same of LLVM 21, which knows generic targets
     fetch.py mpi FOLDER                       bin/mpiexec of MPICH, and lib/libmpi.so.12
 
 An existing folder is left as it is. Headers of 6 and 7 come from triton's wheels, and the 5.2
 headers from Debian's libamdhip64-dev, with amd_comgr.h. Runtimes of 6 and 7 come from Debian's
 next releases, with that C library and loader (lib/ld-linux-*): run them as
-`ld-linux-x86-64.so.2 --library-path lib PROGRAM`. Nothing is installed. The folder of clang is
-laid out like a ROCm installation, for ROCM_PATH.
+`ld-linux-x86-64.so.2 --library-path lib PROGRAM`, which the scripts in llvm/bin of clang 21 do.
+Nothing is installed. The folders of clang are laid out like a ROCm installation, for ROCM_PATH.
 """
 
 import fcntl
@@ -246,6 +247,34 @@ def clang(target, folder):
     run([llvm / "bin/clang", "--version"], folder)
 
 
+def later_clang(generation, target, folder):
+    root = Path(folder, "root")
+    names = ["clang-", "lld-", "rocm-device-libs-"]
+    later([name + generation for name in names], "sid", root, folder)
+    (lib,) = root.glob("usr/lib/*-linux-gnu")
+    shutil.copytree(lib, target / "lib", symlinks=True)
+    llvm = root / f"usr/lib/llvm-{generation}"
+    shutil.copytree(llvm / "lib", target / "llvm/lib", symlinks=True)
+    programs = target / "llvm/bin"
+    programs.mkdir()
+    for name, original in (("clang", f"clang-{generation}"), ("lld", "lld")):
+        shutil.copy2(llvm / "bin" / original, programs / f"{name}.real")
+        resources = f'-resource-dir "$here/llvm/lib/clang/{generation}"'
+        # clang runs itself under the name that it was given, with -cc1 as the first argument.
+        options = (
+            f'case $1 in -cc1*) ;; *) set -- -no-canonical-prefixes {resources} "$@" ;; esac\n'
+        )
+        script = (
+            '#!/bin/sh\nhere=$(cd "$(dirname "$0")/../.." && pwd)\n'
+            f"{options if name == 'clang' else ''}"
+            'exec "$here"/lib/ld-linux-*.so.* --library-path "$here/lib" '
+            f'--argv0 "$here/llvm/bin/{name}" "$here/llvm/bin/{name}.real" "$@"\n'
+        )
+        (programs / name).write_text(script)
+        (programs / name).chmod(0o755)
+    run([programs / "clang", "--version"], folder)
+
+
 def mpi(target, folder):
     root = Path(folder, "root")
     programs = ["mpiexec.hydra", "hydra_pmi_proxy"]
@@ -264,12 +293,13 @@ def main():
         ("cuda", 2): lambda words: cuda,
         ("runtime", 3): lambda words: lambda *places: runtime(words[1], *places),
         ("clang", 2): lambda words: clang,
+        ("clang", 3): lambda words: lambda *places: later_clang(words[1], *places),
         ("mpi", 2): lambda words: mpi,
     }
     words = sys.argv[1:]
     task = tasks.get((words[0] if words else "", len(words)))
-    generations = {"headers": ["5.2", *TRITON], "runtime": ["5", *LATER]}
-    if task is None or words[1] not in generations.get(words[0], words):
+    generations = {"headers": ["5.2", *TRITON], "runtime": ["5", *LATER], "clang": ["21"]}
+    if task is None or (len(words) == 3 and words[1] not in generations[words[0]]):
         sys.exit(__doc__)
     target = Path(words[-1]).resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
