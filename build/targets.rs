@@ -3,9 +3,10 @@
 use super::compiler::Compiler;
 use super::environment::Environment;
 use super::{Built, TARGET_VARIABLE, units};
-use codegen::compile::embedded::{PackedObject, pack};
+use codegen::compile::embedded::{PackedObject, pack, share};
 use codegen::compile::{CodeCache, Target};
-use codegen::source::catalogue::catalogue;
+use codegen::source::catalogue::{Group, catalogue};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -61,13 +62,15 @@ impl Targets {
         let mut built = Built::default();
         // Archives without a base, which later ones may have as theirs.
         let mut bases: Vec<(usize, &Target, Vec<u8>)> = Vec::new();
+        let mut costs = Costs::default();
+        let groups = if self.0.is_empty() { Vec::new() } else { catalogue() };
         for (number, target) in self.0.iter().enumerate() {
-            let embedded = compile(target, environment, out)?;
+            let embedded = compile(target, &groups, environment, out)?;
             built.warnings.extend(embedded.warning());
             let base = bases.iter().find(|(_, it, _)| it.resembles(target));
             let archive = pack(&embedded.objects, base.map(|(.., archive)| &archive[..]));
-            let path = out.join(format!("code{number}.bin"));
-            fs::write(&path, &archive).map_err(|error| format!("{}: {error}", path.display()))?;
+            write(&out.join(format!("code{number}.bin")), &archive)?;
+            costs.add(target, &groups, &archive);
             let base_name = match base {
                 Some((base, ..)) => format!("Some(CODE{base})"),
                 None => "None".into(),
@@ -89,8 +92,67 @@ impl Targets {
                 bases.push((number, target, archive));
             }
         }
+        if !self.0.is_empty() {
+            write(&out.join("sizes.txt"), costs.table().as_bytes())?;
+        }
         Ok(built)
     }
+}
+
+/// Writes a file.
+fn write(path: &Path, content: &[u8]) -> Result<(), String> {
+    fs::write(path, content).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// The bytes that each target takes, by families of operations.
+#[derive(Debug, Default)]
+pub(crate) struct Costs {
+    rows: Vec<(String, BTreeMap<String, usize>, usize)>,
+}
+
+impl Costs {
+    pub(crate) fn add(&mut self, target: &Target, groups: &[Group], archive: &[u8]) {
+        let mut families = BTreeMap::new();
+        for group in groups {
+            *families.entry(family(&group.name).to_owned()).or_default() +=
+                share(archive, &group.specs());
+        }
+        self.rows.push((target.to_string(), families, archive.len()));
+    }
+
+    /// Returns a table in kilobytes: a row for each target and for all, a column for each family and for all.
+    pub(crate) fn table(&self) -> String {
+        let names: BTreeSet<&String> = self.rows.iter().flat_map(|(_, it, _)| it.keys()).collect();
+        let mut text = String::new();
+        let mut line = |name: &str, cells: &mut dyn Iterator<Item = String>| {
+            let cells: String = cells.map(|it| format!(" {it:>9}")).collect();
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{name:<15}{cells}");
+        };
+        let thousands = |bytes: usize| format!("{:.0}", bytes as f64 / 1e3);
+        let heads = names.iter().map(|it| (*it).clone());
+        line("kB", &mut heads.chain(["all".into()]));
+        for (target, families, bytes) in &self.rows {
+            let cell = |name| thousands(families.get(name).copied().unwrap_or(0));
+            line(target, &mut names.iter().map(|it| cell(*it)).chain([thousands(*bytes)]));
+        }
+        let sum = |name| self.rows.iter().filter_map(|(_, it, _)| it.get(name)).sum();
+        let bytes = self.rows.iter().map(|(.., bytes)| bytes).sum();
+        let sums = names.iter().map(|it| thousands(sum(*it)));
+        line("all", &mut sums.chain([thousands(bytes)]));
+        text
+    }
+}
+
+/// Returns the family of a unit's operations: the kind that its name begins with, or the dtypes of its functions of
+/// elements, with which it ends.
+fn family(unit: &str) -> &str {
+    const KINDS: [&str; 10] = [
+        "cast", "copy", "nonzero", "product", "random", "reduce", "scan", "select", "sort", "take",
+    ];
+    let (first, last) = (unit.split('_').next(), unit.rsplit('_').next());
+    let kind = first.filter(|it| KINDS.contains(it));
+    kind.or(last).unwrap_or(unit)
 }
 
 fn backend(target: &Target) -> &'static str {
@@ -101,13 +163,17 @@ fn backend(target: &Target) -> &'static str {
 }
 
 /// Compiles the catalogue for a target. Unchanged objects are taken from the last build.
-fn compile(target: &Target, environment: &Environment, out: &Path) -> Result<Embedded, String> {
+fn compile(
+    target: &Target,
+    groups: &[Group],
+    environment: &Environment,
+    out: &Path,
+) -> Result<Embedded, String> {
     let scratch = out.join("units");
     fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
     let compiler = Compiler::find(target, environment, &scratch)?;
     let cache = CodeCache::new(out.join("objects"), 1 << 30);
-    let groups = catalogue();
-    units::compile(&compiler, &groups, &cache, &scratch, environment.jobs())
+    units::compile(&compiler, groups, &cache, &scratch, environment.jobs())
 }
 
 impl Embedded {

@@ -8,6 +8,7 @@ use codegen::compile::CodeCache;
 use codegen::compile::Target;
 use codegen::compile::embedded::{EmbeddedTarget, pack};
 use codegen::compile::format::{Format, examine};
+use codegen::source::KernelSpec;
 use codegen::source::catalogue::{Group, catalogue};
 use std::collections::BTreeSet;
 use std::ffi::CStr;
@@ -35,18 +36,22 @@ fn kernels_compile_for_sm_90() {
 fn each_specification_has_its_own_ptx() {
     let Some((embedded, groups)) = compiled("compute_75") else { return };
     for spec in groups.iter().flat_map(|group| group.specs()) {
-        let code = embedded.code(&spec.source()).unwrap();
-        assert_eq!(examine(&code).unwrap(), Format::Ptx);
-        let text = CStr::from_bytes_with_nul(&code).unwrap().to_str().unwrap();
-        let entries: BTreeSet<&str> = text
-            .lines()
-            .filter_map(|line| line.strip_prefix(".visible .entry "))
-            .map(|line| line.trim_end_matches(['(', ')']))
-            .collect();
-        let names = spec.kernel_names();
-        assert_eq!(entries, names.iter().map(String::as_str).collect(), "{text}");
-        assert!(text.starts_with(".version 7.0\n.target sm_75\n"), "{text}");
+        check_ptx(&embedded.code(&spec.source()).unwrap(), &spec, "sm_75");
     }
+}
+
+/// Checks that PTX has the kernels of a specification, and no others.
+pub(crate) fn check_ptx(code: &[u8], spec: &KernelSpec, target: &str) {
+    assert_eq!(examine(code).unwrap(), Format::Ptx);
+    let text = CStr::from_bytes_with_nul(code).unwrap().to_str().unwrap();
+    let entries: BTreeSet<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix(".visible .entry "))
+        .map(|line| line.trim_end_matches(['(', ')']))
+        .collect();
+    let names = spec.kernel_names();
+    assert_eq!(entries, names.iter().map(String::as_str).collect(), "{text}");
+    assert!(text.starts_with(&format!(".version 7.0\n.target {target}\n")), "{text}");
 }
 
 /// A part of the catalogue, compiled; `None` if there is no NVRTC.
@@ -75,7 +80,7 @@ fn compiled(name: &'static str) -> Option<(EmbeddedTarget, Vec<Group>)> {
 
 /// Returns the names of a cubin's sections. A cubin's tables need not be aligned, which the crate
 /// `object` requires. The fields are those in `Elf64_Ehdr` and `Elf64_Shdr`.
-fn sections(cubin: &[u8]) -> Vec<&str> {
+pub(crate) fn sections(cubin: &[u8]) -> Vec<&str> {
     let number = |at: usize, bytes: usize| -> usize {
         cubin[at..at + bytes].iter().rev().fold(0, |all, byte| all << 8 | usize::from(*byte))
     };

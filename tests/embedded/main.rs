@@ -15,6 +15,7 @@
 #[path = "../../build/mod.rs"]
 mod embed;
 
+mod built;
 // A module of another crate's tests.
 #[path = "../../backend-hip/tests/code_object/mod.rs"]
 mod code_object;

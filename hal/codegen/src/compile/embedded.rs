@@ -9,6 +9,8 @@ use crate::compile::ptx::relative::{absolute, relative};
 use crate::compile::target::Target;
 use crate::source::KernelSpec;
 use hal::poison::Unpoisoned as _;
+#[cfg(any(test, feature = "embedded"))]
+use std::collections::HashSet;
 use std::sync::RwLock;
 use std::{fmt, slice};
 use xxhash_rust::xxh3::xxh3_64;
@@ -158,6 +160,20 @@ pub fn pack(objects: &[PackedObject], base: Option<&[u8]>) -> Vec<u8> {
     }
     compressed.iter().for_each(|code| archive.extend(code.iter()));
     archive
+}
+
+/// Returns the bytes of an archive that the kernels of these specifications take: of the index their entries, and of
+/// each block the part that corresponds to the unpacked size of their modules. Specifications without code take none.
+#[cfg(any(test, feature = "embedded"))]
+pub fn share(archive: &[u8], specs: &[KernelSpec]) -> usize {
+    let find = |spec: &KernelSpec| find(archive, SourceKey::of(&spec.source()));
+    let places: Vec<Place> = specs.iter().filter_map(find).collect();
+    let packed = |place: &Place| {
+        let [packed, size] = [4, 8].map(|at| number(archive, HEADER + BLOCK * place.block + at));
+        packed * place.length / size.max(1)
+    };
+    let modules: HashSet<&Place> = places.iter().collect();
+    ENTRY * places.len() + modules.into_iter().map(packed).sum::<usize>()
 }
 
 /// Returns the results for the numbers below `count`, which all processors compute.
@@ -477,6 +493,27 @@ mod tests {
         assert_eq!(embedded.code(&a.source().replace("    ", "\t")), None);
         let unknown = catalogue()[3].plans[0].spec().clone();
         assert_eq!(embedded.code(&unknown.source()), None);
+    }
+
+    #[test]
+    fn shares_add_up_to_the_archive() {
+        let [a, b, other] = specs();
+        let code: Vec<u8> = (0..40_000_u32).flat_map(|i| (i / 7).to_le_bytes()).collect();
+        let two = [a, b];
+        let objects = [
+            PackedObject::new(&two, &code[..120_000]),
+            PackedObject::new(slice::from_ref(&other), &code[120_000..]),
+        ];
+        let archive = pack(&objects, None);
+        let shares = [share(&archive, &two), share(&archive, slice::from_ref(&other))];
+        let [blocks, ..] = counts(&archive);
+        let missing = archive.len() - HEADER - BLOCK * blocks - shares.iter().sum::<usize>();
+        // Each share is rounded down.
+        assert!(missing < objects.len(), "{shares:?} of {}", archive.len());
+        assert!(shares[0] > 2 * shares[1], "{shares:?}");
+        // Two specifications share a module, and each has an entry.
+        assert_eq!(share(&archive, &two[..1]), shares[0] - ENTRY);
+        assert_eq!(share(&archive, &[catalogue()[3].plans[0].spec().clone()]), 0);
     }
 
     #[test]
