@@ -78,7 +78,7 @@ fn scalar_spills(name: &str) -> u64 {
         ("_erf_", 4),
         ("_gamma_", 32),
         ("_product_bool_", 640),
-        ("_random_", 16),
+        ("_random_", 32),
     ];
     MOST.iter().find(|(part, _)| name.contains(part)).map_or(0, |(_, most)| *most)
 }
