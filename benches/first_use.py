@@ -1,14 +1,20 @@
 """The first use of operations without a compiler: times in new processes, and which fail.
 
-    python benches/first_use.py [--keep-compiler]
+    python benches/first_use.py [--keep-compiler] [--over LIBRARY]
 
-Run it on a machine with a GPU, with a wheel that embeds code (PYBIND_GPU_TARGET). NVRTC is hidden
-(PYGPU_NVRTC names a missing file), and both caches start empty: pygpu's own and the driver's, which
-keeps the code that the driver compiles from PTX. Ten operations run in one new process per kind of
-code: the best for the GPU, then PTX alone (CUDA_FORCE_PTX_JIT=1 makes the driver refuse machine
-code), then PTX again from the driver's cache. Times are in milliseconds, from the call until the
-device has finished. Then every function, reduction and scan runs once on every dtype; those that
-need a compiler are listed.
+Run it on a machine with a GPU, with a wheel that embeds code (PYBIND_GPU_TARGET). The run-time
+compiler is hidden (PYGPU_NVRTC and PYGPU_HIPRTC name a missing file), and both caches start empty:
+pygpu's own and the driver's, which keeps the code that the driver compiles from PTX. Ten operations
+run in one new process per kind of code: the best for the GPU, twice, then, on NVIDIA's, PTX alone
+(CUDA_FORCE_PTX_JIT=1 makes the driver refuse machine code), and PTX again from the driver's cache.
+Times are in milliseconds, from the call until the device has finished; the last column has the
+megabytes by which the first process grew. Then every function, reduction and scan runs once on
+every dtype; those that need a compiler are listed.
+
+`--over` needs no GPU: LIBRARY is a fake driver (`make double`; target/double/cuda/libcuda.so.1, or
+target/double/hip7/libamdhip64.so.7 with DOUBLE_TARGET=gfx90a and the like), in front of which
+`takes_code.c` accepts real code. Its kernels do nothing, so times are those of finding, unpacking
+and passing code, and functions whose results decide about memory fail.
 """
 
 from __future__ import annotations
@@ -21,17 +27,20 @@ import sys
 import tempfile
 
 TEN = """
-import json, time
+import json, resource, time
 import numpy as np
 import pygpu.autoinit
 import pygpu.driver as driver
 from pygpu import gpuarray
 
+def memory():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
 x = gpuarray.to_gpu(np.linspace(0.5, 2.0, 1 << 16, dtype=np.float32))
 y = gpuarray.to_gpu(np.linspace(1.0, 3.0, 1 << 16, dtype=np.float32))
 n = gpuarray.to_gpu(np.arange(1 << 16, dtype=np.int32)[::-1].copy())
 driver.Context.synchronize()
-times, failed = {}, {}
+times, failed, grown = {}, {}, {}
 for name, call in {
     "a + b": lambda: x + y,
     "2 * a": lambda: 2 * x,
@@ -44,14 +53,15 @@ for name, call in {
     "take(a, n)": lambda: gpuarray.take(x, n),
     "a[::2] copied": lambda: x[::2].copy(),
 }.items():
-    start = time.perf_counter()
+    before, start = memory(), time.perf_counter()
     try:
         call()
         driver.Context.synchronize()
     except Exception as error:
         failed[name] = str(error)[:300]
     times[name] = 1e3 * (time.perf_counter() - start)
-print(json.dumps([times, failed]))
+    grown[name] = memory() - before
+print(json.dumps([times, failed, grown]))
 """
 
 SWEEP = """
@@ -139,32 +149,47 @@ def process(program: str, folder: str, **more: str) -> list:
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
+def with_code_taken(library: str, folder: str) -> dict[str, str]:
+    """Compiles a driver in front of a fake one, and returns the variables that choose it."""
+    fake = os.path.abspath(library)
+    is_hip = "amdhip" in os.path.basename(fake)
+    made = os.path.join(folder, "libtakes-code.so")
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "takes_code.c")
+    options = ["-O1", "-shared", "-fPIC", *(["-DHIP"] if is_hip else []), source, "-o", made]
+    linked = ["-Wl,--no-as-needed", fake, f"-Wl,-rpath,{os.path.dirname(fake)}", "-ldl"]
+    subprocess.run(["cc", *options, *linked], check=True)
+    backend = "hip" if is_hip else "cuda"
+    return {f"PYGPU_{backend.upper()}_LIBRARY": made, "PYGPU_BACKEND": backend}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--keep-compiler", action="store_true", help="do not hide NVRTC")
+    parser.add_argument("--keep-compiler", action="store_true", help="do not hide the compiler")
+    parser.add_argument("--over", metavar="LIBRARY", help="a fake driver")
     options = parser.parse_args()
-    hidden = {} if options.keep_compiler else {"PYGPU_NVRTC": "/nowhere/libnvrtc.so"}
-    print(
-        subprocess.run(
-            [sys.executable, "-m", "pygpu", "info"], capture_output=True, text=True, check=False
-        ).stdout
-    )
+    variables = {}
+    if not options.keep_compiler:
+        variables = {"PYGPU_NVRTC": "/nowhere/libnvrtc.so", "PYGPU_HIPRTC": "/nowhere/libhiprtc.so"}
     with tempfile.TemporaryDirectory() as folder:
-        runs = {
-            "best": {},
-            "best again": {},
-            "PTX": {"CUDA_FORCE_PTX_JIT": "1"},
-            "PTX again": {"CUDA_FORCE_PTX_JIT": "1"},
-        }
-        columns = {name: process(TEN, folder, **hidden, **more) for name, more in runs.items()}
-        print(f"{'milliseconds':<16}" + "".join(f"{name:>12}" for name in columns))
-        for operation in next(iter(columns.values()))[0]:
-            cells = (f"{times[operation]:>12.2f}" for times, _ in columns.values())
-            print(f"{operation:<16}" + "".join(cells))
-        for name, (_, failed) in columns.items():
+        if options.over:
+            variables |= with_code_taken(options.over, folder)
+        os.environ.update(variables)
+        info = [sys.executable, "-m", "pygpu", "info"]
+        print(subprocess.run(info, capture_output=True, text=True, check=False).stdout)
+        runs: dict[str, dict[str, str]] = {"best": {}, "best again": {}}
+        if os.environ.get("PYGPU_BACKEND", "cuda") == "cuda" and not options.over:
+            ptx = {"CUDA_FORCE_PTX_JIT": "1"}
+            runs |= {"PTX": ptx, "PTX again": ptx}
+        columns = {name: process(TEN, folder, **more) for name, more in runs.items()}
+        grown = columns["best"][2]
+        print(f"{'milliseconds':<16}" + "".join(f"{name:>12}" for name in columns) + "   MB")
+        for operation in grown:
+            cells = (f"{times[operation]:>12.2f}" for times, *_ in columns.values())
+            print(f"{operation:<16}" + "".join(cells) + f"{grown[operation]:>5.1f}")
+        for name, (_, failed, _) in columns.items():
             for operation, why in failed.items():
                 print(f"failed with {name}: {operation}: {why}")
-        ran, slow, failed = process(SWEEP, folder, **hidden)
+        ran, slow, failed = process(SWEEP, folder)
         print(
             f"\n{ran} operations ran, {len(slow)} took more than 100 ms, "
             f"{len(failed)} found no code"
