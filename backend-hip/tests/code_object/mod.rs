@@ -87,7 +87,8 @@ fn scalar_spills(name: &str) -> u64 {
 /// wavefronts of 32 spill some, because each thread holds 64 sums and their operands. Kernels whose threads read
 /// 256-bit packs of two operands spill a few. With LLVM 21 and 22 these kernels also spill: `complex128` merges,
 /// which keep a thread's four elements in memory, deviations of strided operands, and, one element each, scans of
-/// extremes of `complex64` and their positions of `complex128`.
+/// extremes of `complex64` and their positions of `complex128`. For gfx10-1 it keeps an element of each operand of
+/// complex extremes in memory.
 fn vector_spills(name: &str) -> u64 {
     match name {
         _ if name.contains("_product_") => 80,
@@ -95,6 +96,7 @@ fn vector_spills(name: &str) -> u64 {
         _ if name.contains("_squared_deviations_") => 7,
         _ if name.contains("_scan_m") && name.contains("_c64_") => 3,
         _ if name.contains("_positions_c128_") => 6,
+        _ if name.contains("_minimum_c") || name.contains("_maximum_c") => 5,
         _ if name.contains("_products_") && name.contains("_packed256_") => 8,
         _ => 0,
     }
