@@ -45,6 +45,11 @@ const ENTRY: usize = KEY + 4 * 4;
 #[cfg(any(test, feature = "embedded"))]
 const FULL: usize = 128 << 10;
 
+/// The unpacked size in bytes above which a block takes no other object either: PTX packs to a fortieth, and its
+/// unpacking takes as long as its unpacked size says.
+#[cfg(any(test, feature = "embedded"))]
+const LONG: usize = 1 << 20;
+
 #[cfg(any(test, feature = "embedded"))]
 /// LZMA's `lc`, `lp` and `pb`, chosen for text and for instructions of whole words.
 const MODEL: [u32; 3] = [3, 0, 2];
@@ -122,7 +127,8 @@ pub fn pack(objects: &[PackedObject], base: Option<&[u8]>) -> Vec<u8> {
         let of_base = |key| base.and_then(|it| find(it, key)).map(|it| it.block);
         let block = object.modules.iter().find_map(|(keys, _)| of_base(*keys.first()?));
         size += alone;
-        let is_full = codes.is_empty() || size > FULL;
+        let length = object.modules.iter().map(|(_, code)| code.len()).sum::<usize>();
+        let is_full = codes.last().is_none_or(|it| size > FULL || it.len() + length > LONG);
         if is_full {
             size = alone;
         }
@@ -514,6 +520,17 @@ mod tests {
         // Two specifications share a module, and each has an entry.
         assert_eq!(share(&archive, &two[..1]), shares[0] - ENTRY);
         assert_eq!(share(&archive, &[catalogue()[3].plans[0].spec().clone()]), 0);
+    }
+
+    #[test]
+    fn blocks_are_short_before_they_are_packed_too() {
+        let [a, b, other] = specs();
+        let text = vec![b'a'; LONG / 2];
+        let object = |spec| PackedObject::new(slice::from_ref(spec), &text);
+        let archive = pack(&[object(&a), object(&b), object(&other)], None);
+        let block =
+            |spec: &KernelSpec| find(&archive, SourceKey::of(&spec.source())).map(|it| it.block);
+        assert_eq!([&a, &b, &other].map(block), [Some(0), Some(0), Some(1)]);
     }
 
     #[test]
