@@ -76,13 +76,23 @@ impl<'a> Workers<'a> {
         // Several parts per thread compensate for threads that other programs delay.
         let parts = (pool.current_num_threads() * 4).min((work / (WORTHWHILE / 4)).max(2));
         let step = length.div_ceil(parts).next_multiple_of(granularity.max(1));
-        pool.in_place_scope(|scope| {
-            let mut start = 0;
-            while start < length {
-                let end = start.saturating_add(step).min(length);
-                scope.spawn(move |_| part(start..end));
-                start = end;
-            }
-        });
+        pool.in_place_scope(|scope| halve(scope, 0..length.div_ceil(step), (step, length), part));
     }
+}
+
+/// Calls `part` for parts of `step` indices. The calling thread passes on the later half of what it has, again and
+/// again: waking a thread takes as long as a short part, and threads that are awake wake others.
+fn halve<'scope>(
+    scope: &rayon_core::Scope<'scope>,
+    mut parts: Range<usize>,
+    (step, length): (usize, usize),
+    part: &'scope (dyn Fn(Range<usize>) + Sync),
+) {
+    while parts.len() > 1 {
+        let middle = parts.start + parts.len() / 2;
+        let later = middle..parts.end;
+        scope.spawn(move |scope| halve(scope, later, (step, length), part));
+        parts.end = middle;
+    }
+    part(parts.start * step..length.min((parts.start + 1) * step));
 }

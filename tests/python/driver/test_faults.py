@@ -60,7 +60,8 @@ calls, _ = _testing.fault_calls()
 assert calls
 tried = failed = 0
 for kind, count in calls:
-    for after in range(count):
+    # A thread that waits asks as often as it has time for.
+    for after in range(min(count, 20) if kind == "Query" else count):
         for out_of_memory in (False, True) if TEST_ALL else (after % 2 == 1,):
             _testing.inject_fault(kind, after, out_of_memory)
             tried += 1
