@@ -318,17 +318,20 @@ impl Expression {
     fn new(
         function: Function,
         compute: DType,
-        dtype: Option<DType>,
+        converted: Option<DType>,
         arguments: &[ExpressionArgument<'_>],
     ) -> Result<Expression> {
-        let dtype = dtype.unwrap_or_else(|| function.result(compute));
+        let dtype = converted.unwrap_or_else(|| function.result(compute));
         let records = arguments.iter().filter_map(Typed::dtype).chain([compute]);
         if records.into_iter().any(|dtype| dtype.kind() == Kind::Opaque) {
             let detail = "records cannot be part of an expression; compute them one by one";
             return Err(Error::invalid_type("expression", detail));
         }
-        let layouts = arguments.iter().filter_map(ExpressionArgument::layout);
-        let layout = result_layout(layouts, dtype.size())?;
+        let mut layouts = arguments.iter().filter_map(ExpressionArgument::layout);
+        let layout = match converted.and_then(|_| layouts.next()) {
+            Some(layout) => layout.dense_like(dtype.size())?,
+            None => result_layout(layouts, dtype.size())?,
+        };
         let mut places = arguments.iter().filter_map(ExpressionArgument::place);
         let (device, stream) = places.next().ok_or_else(no_array)?;
         for (other, _) in places {

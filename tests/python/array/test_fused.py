@@ -61,6 +61,14 @@ def test_values_are_those_without_a_block_to_the_last_bit():
         np.testing.assert_array_equal(one.get(), other.get())
 
 
+@pytest.mark.parametrize("shape", [(3, 2), (3, 0), (2, 0, 3)])
+def test_a_conversion_keeps_the_order_of_the_axes(shape):
+    view = gpuarray.zeros(shape, np.int16).T
+    with pygpu.fused():
+        converted = view.astype(np.float64)
+    assert converted.strides == view.astype(np.float64).strides
+
+
 REDUCTIONS = {
     "sum": lambda a: a.sum(),
     "rows": lambda a: a.sum(axis=1),
