@@ -146,7 +146,7 @@ def _joined(name: str, arrays: Any) -> list[GPUArray]:
     if isinstance(arrays, GPUArray) and arrays.ndim:
         return list(arrays)
     if isinstance(arrays, list | tuple):
-        plain = list | tuple | int | float | complex
+        plain = list | tuple | range | int | float | complex | np.generic
         arrays = [_core.to_gpu(np.asarray(it)) if isinstance(it, plain) else it for it in arrays]
     return gpu_arrays(name, arrays)
 
