@@ -162,7 +162,9 @@ pub(super) unsafe fn sort<T: Ordered>(
         let place = |element: &T| element.word().distance(least) as usize;
         elements.iter().for_each(|element| counts[place(element)] += 1);
         let mut to = to;
-        for (word, count) in (least.wide()..).zip(counts) {
+        for (above, count) in (0..).zip(counts) {
+            // A range of words would overflow after the greatest integer.
+            let word = least.wide().wrapping_add(above);
             // SAFETY: as many elements in total as the row has.
             unsafe {
                 std::slice::from_raw_parts_mut(to, count).fill(T::of_word(T::Word::of_wide(word)));

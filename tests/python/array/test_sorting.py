@@ -51,6 +51,13 @@ def test_rows_of_many_lengths(dtype, length):
     compare(Pair(a, gpuarray.to_gpu(a)))
 
 
+@pytest.mark.parametrize("dtype", ["i1", "i4", "i8", "u8", "f4", "f8"])
+def test_rows_of_a_few_of_the_greatest_values(dtype):
+    a = np.full((1, 3000), np.nan if "f" in dtype else np.iinfo(dtype).max, dtype)
+    a.view(f"i{a.itemsize}")[0, ::3] -= 1
+    compare(Pair(a, gpuarray.to_gpu(a)))
+
+
 # Tiles of radix sorts have 23 or 15 elements per thread, or 18 or 9 of 8 bytes, for 256
 # threads.
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "i8"])
