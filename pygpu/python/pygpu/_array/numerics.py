@@ -19,7 +19,7 @@ _ufuncs = _core.universal_functions
 
 
 def clip(
-    a: GPUArray,
+    a: Any,
     a_min: Any = None,
     a_max: Any = None,
     out: GPUArray | None = None,
@@ -31,7 +31,7 @@ def clip(
     if (a_min is not None and min is not None) or (a_max is not None and max is not None):
         raise ValueError("a bound is given twice; use either a_min and a_max or min and max")
     low, high = (a_min if min is None else min), (a_max if max is None else max)
-    gpu_array("a", a)
+    a = on_device(a) if isinstance(a, list | tuple | range) else gpu_array("a", a)
     if a.dtype.kind in "iu":
         # Integers that no element can reach bound nothing.
         limits = np.iinfo(a.dtype)
