@@ -1,7 +1,5 @@
 """The package PybindGPU under its other name."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -4,8 +4,6 @@
 ``last_status`` or returns it, and none raises unless ``PYGPU_STATUS`` is ``raise``.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from . import backend

@@ -4,8 +4,6 @@ Importing it touches no GPU. ``use_hip`` opens the backend when it is read, and 
 ``from PybindGPU.backend import *``.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from . import _driver, _management, _status

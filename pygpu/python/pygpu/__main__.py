@@ -1,7 +1,5 @@
 """The command line `pygpu`, which `python -m pygpu` is as well."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Checks of kernels for faults while they run on the host."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 """Mako's modules, under the name that packages built on PyCUDA import: ``pycuda._mymako.template``.
 Mako is imported at the first use."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from types import ModuleType
 

@@ -6,8 +6,6 @@ Examples
 (64, True, True)
 """
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

@@ -5,8 +5,6 @@ pygpu calls the vendor's run-time compiler in this process, and keeps its output
 place of the name ``nvcc``, or by an option or a target that only ``nvcc`` has.
 """
 
-from __future__ import annotations
-
 import os
 from typing import TYPE_CHECKING
 

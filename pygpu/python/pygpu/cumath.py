@@ -5,8 +5,6 @@ an array of a shape that the argument broadcasts to, of a dtype that the result 
 (numpy's rule ``same_kind``), or the argument itself.
 """
 
-from __future__ import annotations
-
 from . import _core
 
 _functions = _core.named_functions["cumath"]

@@ -5,8 +5,6 @@ elements in memory order. Otherwise ``i`` counts in C order; PyCUDA refuses such
 take the dtypes of a kernel's arguments, ``dtype_x`` for ``x``.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from ._lazy import exports as _exports

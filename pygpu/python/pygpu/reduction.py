@@ -3,8 +3,6 @@
 Arrays may have any strides. Elements are combined in an order that depends only on their number,
 not on their positions: the expression must be commutative and associative."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from ._lazy import exports as _exports

@@ -4,8 +4,6 @@ Each scan reads and writes an array once. The order in which elements are combin
 length and the dtype alone, so a repeated scan of floating-point numbers returns the same bits.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from ._lazy import names as _names

@@ -1,7 +1,5 @@
 """Functions whose element-wise operations are computed together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast

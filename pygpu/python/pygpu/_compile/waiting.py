@@ -1,7 +1,5 @@
 """A line on the terminal while a compiler keeps a user waiting."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

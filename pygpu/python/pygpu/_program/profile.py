@@ -1,7 +1,5 @@
 """`pygpu profile`: a program under pygpu, and where its time and memory went."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

@@ -99,12 +99,8 @@ def _run_module(name: str, arguments: Sequence[str]) -> int:
     code = getattr(found.loader, "get_code", lambda name: None)(found.name)
     if code is None:
         return _refuse(f"No code object available for {name}", status=1)
-    names: dict[str, Any] = {
-        "__spec__": found,
-        "__file__": found.origin,
-        "__cached__": found.cached,
-    }
-    names |= {"__loader__": found.loader, "__package__": found.parent}
+    names: dict[str, Any] = {"__spec__": found, "__file__": found.origin}
+    names |= {"__cached__": found.cached, "__loader__": found.loader, "__package__": found.parent}
     arguments = [found.origin or name, *arguments]
     return _start(arguments, None, lambda module: exec(code, module), names)
 

@@ -8,8 +8,6 @@ Kernels are compiled by numba (with ``NUMBA_CUDA_MEMORY_MANAGER=pygpu.numba`` it
 package's) or by :class:`pygpu.compiler.SourceModule`; ``jit`` is not here.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 from .._lazy import exports as _exports

@@ -1,7 +1,5 @@
 """An inner product whose value reaches the host later, as ``pycuda.sparse.inner`` has it."""
 
-from __future__ import annotations
-
 import atexit
 from collections.abc import Callable
 from typing import Any
