@@ -11,7 +11,6 @@
 //! other only if they share memory, and never deadlock. If the host has to wait for something, it releases all
 //! locks, waits, and orders the operation again. [`lock_order`] and [`AccessGuard::acquire_for`] implement the
 //! protocol; the tests run it in every order of steps.
-//! of steps.
 //!
 //! **Captures.** No capture begins or ends while streams are made to wait for each other ([`NoCaptureBegins`], a
 //! lock that many threads can share). No capture of the guard's stream begins while the guard lives
