@@ -11,7 +11,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Weak};
 
 /// The expressions of a part of a program. Those that the program still refers to are computed together when the
-/// block ends, or earlier if memory that they read is about to be written, freed or lent.
+/// block ends, or earlier if memory that they read is about to be written, freed or lent. If another thread writes the
+/// memory at the same time, some of them may read it before the write and others after it.
 ///
 /// ```
 /// use gpuarray::{DeviceArray, Expression, FusedBlock, Number, function::BinaryFunction};
