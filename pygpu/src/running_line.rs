@@ -30,7 +30,8 @@ pub(crate) fn running_line(py: Python<'_>) -> u32 {
         // SAFETY: the object is a frame, and the code is a new reference.
         let code = unsafe { Bound::from_owned_ptr(py, ffi::PyFrame_GetCode(pointer).cast()) };
         let instruction = frame.getattr(intern!(py, "f_lasti")).and_then(|it| it.extract());
-        let key = (code.as_ptr() as usize, instruction.unwrap_or(-1));
+        let Ok(instruction) = instruction else { return 0 };
+        let key = (code.as_ptr() as usize, instruction);
         let known = LINES.lock().get(&key).map(|it| it.1);
         let found = known.unwrap_or_else(|| {
             // SAFETY: as above. The search for the line takes longer, the longer the function is.

@@ -87,7 +87,7 @@ pub(super) unsafe fn run(operation: &Elementwise, workers: &Workers<'_>) -> Resu
 
 /// The loop of an operation along one axis whose operands it can use in place, or that are only converted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Along {
+pub(super) struct RowLoop {
     /// The loop.
     pub(super) routine: Routine,
     /// The numbers among the arguments.
@@ -98,9 +98,9 @@ pub(super) struct Along {
     pub(super) conversions: [Option<(Routine, usize)>; 5],
 }
 
-impl Along {
+impl RowLoop {
     /// Returns the loop of an operation; `None` if an operand has to be copied.
-    pub(super) fn of(operation: &Elementwise) -> Result<Option<Along>> {
+    pub(super) fn of(operation: &Elementwise) -> Result<Option<RowLoop>> {
         let &[length] = &operation.shape[..] else { return Ok(None) };
         let mut cells = [Cell([0; 16]); 4];
         let mut program = Program::new(operation);
@@ -115,7 +115,7 @@ impl Along {
         let output = &mut program.output;
         conversions[4] = output.convert.take().map(|routine| (routine, output.given));
         let repeated = program.direct(length);
-        Ok(repeated.map(|repeated| Along { routine, cells, repeated, conversions }))
+        Ok(repeated.map(|repeated| RowLoop { routine, cells, repeated, conversions }))
     }
 }
 

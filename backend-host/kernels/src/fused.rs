@@ -3,16 +3,16 @@
 //! Each step of a formula is an element-wise operation on a piece. Values that later steps need, and that are not
 //! outputs, are in a buffer of the thread, where a step that is no longer needed leaves its place to a later one.
 
-use super::blocks::Routine;
-use super::copy::pointer;
-use super::elementwise::{self, Along};
+mod loops;
+
+use super::elementwise;
 use super::kernel::EXPENSIVE;
-use super::pairwise::Cell;
 use super::parallel::Workers;
 use super::strided::{count, offset};
 use hal::operation::{Elementwise, Formula, Fused, Input, Operand, Shape, Step, Strides, Term};
 use hal::{DType, Result};
-use smallvec::{SmallVec, smallvec};
+use loops::Calls;
+use smallvec::SmallVec;
 use std::sync::OnceLock;
 
 /// The bytes of all intermediate values of a piece: half of a common second-level cache, which also holds the
@@ -21,10 +21,6 @@ const BYTES: usize = 128 << 10;
 
 /// The largest number of elements of a piece. More would not amortise the beginning of a step any further.
 const MOST: usize = 16 << 10;
-
-/// The bytes of all intermediate values of the loops that stay in the first-level cache, which also holds the same part
-/// of each array.
-const FIRST_LEVEL: usize = 32 << 10;
 
 /// The fewest elements of a piece.
 const FEWEST: usize = 256;
@@ -39,19 +35,19 @@ const LINE: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Buffer(Vec<[u8; LINE]>);
 
-/// What a thread keeps from one piece of an operation to the next.
-#[derive(Debug, Default)]
-pub(super) struct Memory {
-    values: Buffer,
-    calls: Option<Calls>,
-}
-
 impl Buffer {
     /// Returns the address of room for this many bytes, which replaces an earlier one.
     pub(super) fn room(&mut self, bytes: usize) -> usize {
         self.0.reserve(bytes / LINE + 2);
         self.0.as_mut_ptr().expose_provenance().next_multiple_of(LINE)
     }
+}
+
+/// What a thread keeps from one piece of a formula to the next.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    values: Buffer,
+    calls: Option<Calls>,
 }
 
 /// The places of the steps' values in the buffer of a thread.
@@ -239,7 +235,7 @@ impl<'a> Steps<'a> {
         let Steps { formula, places, elements, memory } = self;
         let Memory { values, calls } = &mut **memory;
         let is_long = piece.last().is_some_and(|&columns| columns >= ROW);
-        if is_long && !calls.as_ref().is_some_and(|it| it.are_for(formula, &operands)) {
+        if is_long && !calls.as_ref().is_some_and(|it| it.are_for(&operands)) {
             *calls = Some(Calls::new(formula, places, &operands)?);
         }
         // SAFETY: passed on to the caller.
@@ -331,223 +327,6 @@ unsafe fn one_by_one(
         unsafe { elementwise::run(&operation, &Workers::new(&|| None))? };
     }
     Ok(())
-}
-
-/// The loops of a formula's steps along the last axis. They compute fewer elements at a time, whose values stay in the
-/// first-level cache.
-#[derive(Debug)]
-struct Calls {
-    formula: Formula,
-    calls: SmallVec<[Call; 4]>,
-    /// The last stride of each array: of the inputs, then of the outputs.
-    strides: SmallVec<[isize; 8]>,
-    /// The number of elements at a time.
-    elements: usize,
-    /// The start of each place, and the bytes of all.
-    starts: SmallVec<[usize; 8]>,
-    bytes: usize,
-}
-
-/// A loop, or an operation that has to copy an operand.
-#[derive(Debug)]
-struct Call {
-    body: Body,
-    arguments: SmallVec<[Source; 4]>,
-    value: Source,
-    /// True if there is one element, which is repeated.
-    is_single: bool,
-}
-
-#[derive(Debug)]
-enum Body {
-    Loop {
-        routine: Routine,
-        cells: [Cell; 4],
-        repeated: u32,
-    },
-    /// The addresses are those of each part.
-    Operation(Elementwise),
-}
-
-/// The location of an operand of a step.
-#[derive(Clone, Copy, Debug)]
-enum Source {
-    /// The array with this number.
-    Array(usize),
-    /// The values in a place.
-    Place(usize),
-    /// The argument's own cell.
-    Cell,
-}
-
-impl Calls {
-    fn new(formula: &Formula, places: &Places, operands: &Operands) -> Result<Calls> {
-        let row = |operand: &Operand| {
-            let strides = Strides::from_elem(last_stride(operand), 1);
-            Operand { address: operand.address, dtype: operand.dtype, strides }
-        };
-        let rows = Operands {
-            inputs: operands.inputs.iter().map(|input| of_array(input, row)).collect(),
-            outputs: operands.outputs.iter().map(row).collect(),
-        };
-        let inputs = operands.arrays().count() - operands.outputs.len();
-        let value = |position: usize| match places.of_step[position] {
-            Some(place) => Source::Place(place.into()),
-            None => Source::Array(inputs + output_of(formula, position)),
-        };
-        let source = |term: &Term| match *term {
-            Term::Step(earlier) => value(earlier.into()),
-            Term::Input(input) => match &operands.inputs[usize::from(input)] {
-                Input::Scalar(_) => Source::Cell,
-                Input::Array(_) => {
-                    let before = &operands.inputs[..usize::from(input)];
-                    Source::Array(before.iter().filter(|it| matches!(it, Input::Array(_))).count())
-                }
-            },
-        };
-        let own = places.sizes.len();
-        let mut all = places.clone();
-        let mut converted = |number: usize, size: usize| {
-            all.sizes.resize(all.sizes.len().max(own + number + 1), 0);
-            all.sizes[own + number] = all.sizes[own + number].max(size);
-            Source::Place(own + number)
-        };
-        let mut calls: SmallVec<[Call; 4]> = SmallVec::new();
-        let piece = Shape::from_elem(FEWEST, 1);
-        for (position, step) in formula.steps().iter().enumerate() {
-            // No array has the address of a place.
-            let place = |place: u8| usize::MAX - usize::from(place);
-            let operation = rows.step(formula, places, position, &piece, place)?;
-            let mut arguments: SmallVec<_> = step.arguments.iter().map(source).collect();
-            let mut value = value(position);
-            let Some(along) = Along::of(&operation)? else {
-                let body = Body::Operation(operation);
-                calls.push(Call { body, arguments, value, is_single: false });
-                continue;
-            };
-            let Along { routine, cells, repeated, conversions } = along;
-            for (number, argument) in arguments.iter_mut().enumerate() {
-                if let Some((routine, size)) = conversions[number] {
-                    let to = converted(number, size);
-                    let is_single = repeated >> number & 1 == 1;
-                    calls.push(Call::conversion(routine, *argument, to, is_single));
-                    *argument = to;
-                }
-            }
-            let last = conversions[4].map(|(routine, size)| {
-                let from = converted(4, size);
-                Call::conversion(routine, from, std::mem::replace(&mut value, from), false)
-            });
-            let body = Body::Loop { routine, cells, repeated };
-            calls.push(Call { body, arguments, value, is_single: false });
-            calls.extend(last);
-        }
-        let is_loop = |call: &Call| matches!(call.body, Body::Loop { .. });
-        let elements = match calls.iter().all(is_loop) {
-            true => all.elements_within(FIRST_LEVEL).min(MOST),
-            false => all.elements(),
-        };
-        let (starts, bytes) = all.starts(elements);
-        let strides: SmallVec<[isize; 8]> = operands.arrays().map(last_stride).collect();
-        Ok(Calls { formula: formula.clone(), calls, strides, elements, starts, bytes })
-    }
-
-    /// Returns true if these are the loops for another piece of the same arrays.
-    fn are_for(&self, formula: &Formula, operands: &Operands) -> bool {
-        self.formula == *formula
-            && operands.arrays().map(last_stride).eq(self.strides.iter().copied())
-    }
-
-    /// Computes a piece.
-    ///
-    /// # Safety
-    /// See [`hal::operation`]; the loops are for the operands.
-    unsafe fn run(
-        &mut self,
-        piece: &Shape,
-        operands: &Operands,
-        buffer: &mut Buffer,
-    ) -> Result<()> {
-        let Some((&columns, outer)) = piece.split_last() else { return Ok(()) };
-        let base = buffer.room(self.bytes);
-        let mut addresses: SmallVec<[usize; 8]> = SmallVec::new();
-        for row in 0..outer.iter().product() {
-            addresses.clear();
-            addresses.extend(operands.arrays().map(|operand| {
-                let (mut address, mut rest) = (operand.address as usize, row);
-                for axis in (0..outer.len()).rev() {
-                    address = offset(address, rest % outer[axis], operand.strides[axis]);
-                    rest /= outer[axis];
-                }
-                address
-            }));
-            for start in (0..columns).step_by(self.elements) {
-                let length = self.elements.min(columns - start);
-                // SAFETY: passed on to the caller, for a part of the piece.
-                unsafe { self.part(&addresses, start, length, base)? };
-            }
-        }
-        Ok(())
-    }
-
-    /// Computes the elements from `start` of rows at these addresses; `base` is the address of the places.
-    ///
-    /// # Safety
-    /// See [`Calls::run`].
-    unsafe fn part(
-        &mut self,
-        rows: &[usize],
-        start: usize,
-        length: usize,
-        base: usize,
-    ) -> Result<()> {
-        let Calls { calls, strides, starts, .. } = self;
-        let address = |source: Source| match source {
-            Source::Array(array) => offset(rows[array], start, strides[array]),
-            Source::Place(place) => base + starts[place],
-            Source::Cell => 0,
-        };
-        for call in calls {
-            let value = address(call.value);
-            let length = if call.is_single { 1 } else { length };
-            match &mut call.body {
-                Body::Loop { routine, cells, repeated } => {
-                    let argument = |at: usize| match call.arguments.get(at) {
-                        None => std::ptr::null(),
-                        Some(Source::Cell) => (&raw const cells[at]).cast(),
-                        Some(&source) => pointer(address(source)).cast_const(),
-                    };
-                    let arguments = std::array::from_fn(argument);
-                    // SAFETY: contiguous or repeated elements of the loop's types. An argument is the value's memory
-                    // only if the loop allows it.
-                    unsafe { routine.call(pointer(value), &arguments, *repeated, length) };
-                }
-                Body::Operation(operation) => {
-                    operation.shape[0] = length;
-                    operation.output.address = value as u64;
-                    for (input, &source) in operation.inputs.iter_mut().zip(&call.arguments) {
-                        if let Input::Array(operand) = input {
-                            operand.address = address(source) as u64;
-                        }
-                    }
-                    // SAFETY: passed on to the caller.
-                    unsafe { elementwise::run(operation, &Workers::new(&|| None))? };
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Call {
-    fn conversion(routine: Routine, from: Source, to: Source, is_single: bool) -> Call {
-        let body = Body::Loop { routine, cells: [Cell([0; 16]); 4], repeated: 0 };
-        Call { body, arguments: smallvec![from], value: to, is_single }
-    }
-}
-
-fn last_stride(operand: &Operand) -> isize {
-    operand.strides.last().copied().unwrap_or(0)
 }
 
 /// Returns an input with another place of its array.

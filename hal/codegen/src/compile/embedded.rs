@@ -4,13 +4,17 @@
 //! uses the code that fits it ([`Target::fit`]), and only for the exact source from which it was
 //! compiled.
 
+#[cfg(any(test, feature = "embedded"))]
+mod packing;
+
+#[cfg(any(test, feature = "embedded"))]
+pub use packing::{pack, share};
+
 use crate::compile::ptx::PtxUnit;
 use crate::compile::ptx::relative::{absolute, relative};
 use crate::compile::target::Target;
 use crate::source::KernelSpec;
 use hal::poison::Unpoisoned as _;
-#[cfg(any(test, feature = "embedded"))]
-use std::collections::HashSet;
 use std::sync::RwLock;
 use std::{fmt, slice};
 use xxhash_rust::xxh3::xxh3_64;
@@ -40,18 +44,8 @@ const BLOCK: usize = 3 * 4;
 const KEY: usize = 8;
 const ENTRY: usize = KEY + 4 * 4;
 
-/// The size in bytes from which a block does not take another object, if each object were compressed by itself. Unpacking
-/// a block takes a time that depends on its packed size, which is about half of this: a few milliseconds.
-#[cfg(any(test, feature = "embedded"))]
-const FULL: usize = 128 << 10;
-
-/// The unpacked size in bytes above which a block takes no other object either: PTX packs to a fortieth, and its
-/// unpacking takes as long as its unpacked size says.
-#[cfg(any(test, feature = "embedded"))]
-const LONG: usize = 1 << 20;
-
-#[cfg(any(test, feature = "embedded"))]
 /// LZMA's `lc`, `lp` and `pb`, chosen for text and for instructions of whole words.
+#[cfg(any(test, feature = "embedded"))]
 const MODEL: [u32; 3] = [3, 0, 2];
 
 /// The largest size of a block.
@@ -108,98 +102,6 @@ impl PackedObject {
     }
 }
 
-/// Returns an archive of these objects, for [`EmbeddedTarget::new`].
-///
-/// A base, which is an archive of objects of the same units, makes the archive small if its code is similar. It must
-/// not have a base itself.
-#[cfg(any(test, feature = "embedded"))]
-pub fn pack(objects: &[PackedObject], base: Option<&[u8]>) -> Vec<u8> {
-    let kernels = objects.iter().map(|it| it.kernels).sum::<usize>();
-    let mut entries: Vec<(SourceKey, [usize; 4])> = Vec::new();
-    let mut codes: Vec<Vec<u8>> = Vec::new();
-    let alone = in_threads(objects.len(), |object| match base {
-        Some(_) => 0,
-        None => compress(&objects[object].code(), &[]).len(),
-    });
-    let mut size = 0;
-    for (object, alone) in objects.iter().zip(alone) {
-        // The same units as in the base's block.
-        let of_base = |key| base.and_then(|it| find(it, key)).map(|it| it.block);
-        let block = object.modules.iter().find_map(|(keys, _)| of_base(*keys.first()?));
-        size += alone;
-        let length = object.modules.iter().map(|(_, code)| code.len()).sum::<usize>();
-        let is_full = codes.last().is_none_or(|it| size > FULL || it.len() + length > LONG);
-        if is_full {
-            size = alone;
-        }
-        let block = block.unwrap_or(codes.len() - usize::from(!is_full));
-        codes.resize(codes.len().max(block + 1), Vec::new());
-        for (keys, code) in &object.modules {
-            let place = [block, codes[block].len(), code.len(), checksum(code) as usize];
-            entries.extend(keys.iter().map(|key| (*key, place)));
-            codes[block].extend(code);
-        }
-    }
-    let compressed = in_threads(codes.len(), |block| {
-        let known = base.and_then(|it| unpack(it, block, None, &[])).unwrap_or_default();
-        compress(&codes[block], &known)
-    });
-    entries.sort();
-    let mut archive = MAGIC.to_vec();
-    archive.extend(base.map_or(0, identity).to_le_bytes());
-    let number = |archive: &mut Vec<u8>, value: usize| {
-        archive.extend((value as u32).to_le_bytes());
-    };
-    for value in [codes.len(), entries.len(), kernels] {
-        number(&mut archive, value);
-    }
-    let mut start = HEADER + BLOCK * codes.len() + ENTRY * entries.len();
-    for (code, packed) in codes.iter().zip(&compressed) {
-        for value in [start, packed.len(), code.len()] {
-            number(&mut archive, value);
-        }
-        start += packed.len();
-    }
-    for (key, place) in entries {
-        archive.extend(key.0);
-        place.iter().for_each(|value| number(&mut archive, *value));
-    }
-    compressed.iter().for_each(|code| archive.extend(code.iter()));
-    archive
-}
-
-/// Returns the bytes of an archive that the kernels of these specifications take: of the index their entries, and of
-/// each block the part that corresponds to the unpacked size of their modules. Specifications without code take none.
-#[cfg(any(test, feature = "embedded"))]
-pub fn share(archive: &[u8], specs: &[KernelSpec]) -> usize {
-    let find = |spec: &KernelSpec| find(archive, SourceKey::of(&spec.source()));
-    let places: Vec<Place> = specs.iter().filter_map(find).collect();
-    let packed = |place: &Place| {
-        let [packed, size] = [4, 8].map(|at| number(archive, HEADER + BLOCK * place.block + at));
-        packed * place.length / size.max(1)
-    };
-    let modules: HashSet<&Place> = places.iter().collect();
-    ENTRY * places.len() + modules.into_iter().map(packed).sum::<usize>()
-}
-
-/// Returns the results for the numbers below `count`, which all processors compute.
-#[cfg(any(test, feature = "embedded"))]
-fn in_threads<T: Send>(count: usize, compute: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let compute = &compute;
-    let part =
-        |first: usize| move || (first..count).step_by(threads).map(compute).collect::<Vec<T>>();
-    let parts = std::thread::scope(|scope| {
-        let running: Vec<_> = (0..threads).map(|first| scope.spawn(part(first))).collect();
-        running
-            .into_iter()
-            .map(|it| it.join().expect("compressing does not panic"))
-            .collect::<Vec<_>>()
-    });
-    let mut parts: Vec<_> = parts.into_iter().map(Vec::into_iter).collect();
-    (0..count).filter_map(|number| parts[number % threads].next()).collect()
-}
-
 /// Returns the checksum of a module.
 fn checksum(code: &[u8]) -> u32 {
     xxh3_64(code) as u32
@@ -212,23 +114,8 @@ fn identity(archive: &[u8]) -> u64 {
     xxh3_64(index.unwrap_or_default()).max(1)
 }
 
-#[cfg(any(test, feature = "embedded"))]
-fn compress(code: &[u8], known: &[u8]) -> Vec<u8> {
-    use std::io::Write as _;
-    let mut options = lzma_rust2::LzmaOptions::with_preset(6);
-    [options.lc, options.lp, options.pb] = MODEL;
-    options.nice_len = 128;
-    options.dict_size = window(code.len(), known);
-    if !known.is_empty() {
-        options.preset_dict = Some(known.to_vec());
-    }
-    let mut writer = lzma_rust2::LzmaWriter::new_no_header(Vec::new(), &options, false)
-        .expect("the options are valid");
-    writer.write_all(code).and_then(|()| writer.finish()).expect("memory takes what is written")
-}
-
-#[cfg(any(test, feature = "embedded"))]
 /// Returns the distance that matches may reach back.
+#[cfg(any(test, feature = "embedded"))]
 fn window(size: usize, known: &[u8]) -> u32 {
     ((size + known.len()) as u32).max(4096)
 }
@@ -456,6 +343,7 @@ impl fmt::Debug for EmbeddedModule {
 
 #[cfg(test)]
 mod tests {
+    use super::packing::{FULL, LONG};
     use super::*;
     use crate::source::KernelSpec;
     use crate::source::catalogue::catalogue;
