@@ -194,17 +194,16 @@ impl fmt::Debug for Expression {
 }
 
 impl Node {
-    /// Enters a block, which tells the node before its arrays are written. Returns false if an argument is not in it, or
-    /// if other code may write an array without telling.
+    /// Enters a block, which tells the node before its arrays are written. Returns false if an argument is not in it.
     fn enter_block(&self, block: &Arc<block::Content>) -> bool {
         let is_here = |part: &Part| match part {
             Part::Node(node) => match &*node.state.lock().unpoisoned() {
-                State::Pending(Pending { block: Some(other), .. }) => Arc::ptr_eq(other, block),
-                State::Done(array) => array.memory().can_be_read_later(),
-                State::Pending(_) => false,
+                State::Pending(pending) => {
+                    pending.block.as_ref().is_some_and(|other| Arc::ptr_eq(other, block))
+                }
+                State::Done(_) => true,
             },
-            Part::Value(Input::Array(array)) => array.memory().can_be_read_later(),
-            Part::Value(Input::Scalar(_)) => true,
+            Part::Value(_) => true,
         };
         match &mut *self.state.lock().unpoisoned() {
             State::Pending(pending) if pending.parts.iter().all(is_here) => {

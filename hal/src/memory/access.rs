@@ -21,6 +21,7 @@
 //! dropped after the locks are released, because an owner's destructor may do anything.
 
 use super::DeviceMemory;
+use super::deferred::AnnouncedWrites;
 use super::order::Access;
 use super::usage::{ReleasedStreams, SharedUses, Usage, WaitedUses, lost};
 use crate::error::Result;
@@ -94,42 +95,31 @@ impl Drop for FastPath<'_> {
 
 impl<'a> FastPath<'a> {
     /// Enters the fast path of the memory objects, without a lock and without waiting. Returns false if another
-    /// stream uses one of them, and unless `has_queued` if deferred work may have to be queued first.
+    /// stream uses one of them, or if deferred work may have to be queued first. Some may have been entered then.
     #[inline]
     fn enter(
         &mut self,
         stream: &Arc<dyn Stream>,
         uses: &[Use<'a>],
-        has_queued: bool,
+        announced: &AnnouncedWrites<'_>,
     ) -> Result<bool> {
         let id = stream.id();
-        for &(memory, access) in uses {
+        for use_ in uses {
+            let memory = use_.0;
             if memory.is_gone() {
                 return Err(lost(memory));
-            }
-            if access == Access::Write && !has_queued && memory.whole().deferred.exist() {
-                return Ok(false);
             }
             if memory.is_inherited() || !memory.usage.enter(id) {
                 return Ok(false);
             }
             self.0.push(memory);
+            // After entering, for `DeviceMemory::read_later`.
+            if announced.lack(use_) {
+                return Ok(false);
+            }
         }
         Ok(true)
     }
-}
-
-/// Queues the deferred work that reads memory which is written now. Returns true if there may have been some.
-#[cold]
-fn queue_deferred(uses: &[Use<'_>]) -> Result<bool> {
-    let mut exists = false;
-    for (memory, access) in uses {
-        if *access == Access::Write && memory.whole().deferred.exist() {
-            memory.queue_deferred()?;
-            exists = true;
-        }
-    }
-    Ok(exists)
 }
 
 /// Returns the items in the order in which an operation takes their locks: by address, without duplicates.
@@ -288,21 +278,15 @@ impl<'a> AccessGuard<'a> {
     ) -> Result<AccessGuard<'a>> {
         // Not a guard yet, because dropping a guard reports that work was queued.
         let mut fast = FastPath::default();
-        let mut is_fast = fast.enter(stream, uses, false)?;
-        if !is_fast {
-            // Leave the fast path before waiting for a lock, because the lock's holder may be waiting for this
-            // use.
-            fast = FastPath::default();
-            is_fast = queue_deferred(uses)? && fast.enter(stream, uses, true)?;
-        }
-        let guard = if is_fast {
+        let guard = if fast.enter(stream, uses, &AnnouncedWrites::default())? {
             AccessGuard {
                 _queueing: SubmissionGuard::on(stream.id())?,
                 state: GuardState::Fast(fast),
             }
         } else {
+            // Leave the fast path before waiting for a lock, because the lock's holder may be waiting for this use.
             drop(fast);
-            Self::acquire_ordered(stream, uses, by_graph, is_waited_for)?
+            Self::acquire_slowly(stream, uses, by_graph, is_waited_for)?
         };
         if submission::some_may_capture() {
             // A graph uses the memory of its captured work while it lives.
@@ -324,14 +308,24 @@ impl<'a> AccessGuard<'a> {
         Ok(())
     }
 
-    /// Returns a guard that holds the locks of the memory objects.
+    /// Returns a guard after deferred work has been queued, or one that holds the locks of the memory objects.
     #[cold]
-    fn acquire_ordered(
+    fn acquire_slowly(
         stream: &Arc<dyn Stream>,
         uses: &[Use<'a>],
         by_graph: bool,
         is_waited_for: impl FnOnce() -> bool,
     ) -> Result<AccessGuard<'a>> {
+        // Kept until the guard excludes deferred work.
+        let mut announced = AnnouncedWrites::default();
+        if uses.iter().any(|it| announced.lack(it)) {
+            announced.add(uses)?;
+            let mut fast = FastPath::default();
+            if fast.enter(stream, uses, &announced)? {
+                let _queueing = SubmissionGuard::on(stream.id())?;
+                return Ok(AccessGuard { _queueing, state: GuardState::Fast(fast) });
+            }
+        }
         nonblocking::before_waiting()?;
         interruption::before_waiting("memory")?;
         submission::outside_guards("memory")?;
@@ -357,6 +351,12 @@ impl<'a> AccessGuard<'a> {
         let mut waited = WaitedUses::default();
         loop {
             let mut locked = LockedUses::lock(uses);
+            if uses.iter().any(|it| announced.lack(it)) {
+                // Work has been deferred since.
+                drop(locked);
+                announced.add(uses)?;
+                continue;
+            }
             // Waits for other streams are part of the stream's work, so its captures must wait from here on.
             let queueing = SubmissionGuard::under_lock(stream.id());
             let mut first = locked.order(stream, uses, by_graph, &mut waited)?;

@@ -50,12 +50,14 @@ impl DeviceMemory {
         if let Owner::Whole(whole) = &self.owner {
             return whole.hold();
         }
-        self.queue_deferred()?;
         let more = |holds| if holds == RELEASED { None } else { Some(holds + 1) };
         self.holds
-            .fetch_update(Ordering::Acquire, Ordering::Relaxed, more)
+            .fetch_update(Ordering::SeqCst, Ordering::Relaxed, more)
             .map_err(|_| usage::freed(self))?;
-        Ok(AddressLease(self.clone()))
+        let lease = AddressLease(self.clone());
+        // After the lease began: from then on, no work that reads the memory is deferred.
+        self.queue_deferred()?;
+        Ok(lease)
     }
 
     /// Prevents further leases.

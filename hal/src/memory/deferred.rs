@@ -1,9 +1,10 @@
 //! Work that has not been queued yet, and reads memory when it is.
 
-use super::DeviceMemory;
+use super::{Access, DeviceMemory, Use};
 use crate::error::Result;
 use crate::process::ProcessMutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use smallvec::SmallVec;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{OnceLock, Weak};
 
 /// Work that a program has asked for, and that is queued later. It reads memory then.
@@ -18,21 +19,76 @@ pub trait Deferred: Send + Sync {
     fn is_pending(&self) -> bool;
 }
 
-type Readers = Vec<Weak<dyn Deferred>>;
-
 /// The deferred work that reads a memory; empty for nearly all memory.
 #[derive(Default)]
 pub(super) struct DeferredReaders {
-    list: OnceLock<Box<ProcessMutex<Readers>>>,
+    readers: OnceLock<Box<Readers>>,
+    /// True once `readers` has been needed. Reading it takes part in the one order of all such accesses.
+    exist: AtomicBool,
     /// True once the program has the address as a number, by which kernels may write without telling.
     is_address_known: AtomicBool,
+}
+
+#[derive(Default)]
+struct Readers {
+    list: ProcessMutex<Vec<Weak<dyn Deferred>>>,
+    /// The number of [`AnnouncedWrites`].
+    announced: AtomicU32,
 }
 
 impl DeferredReaders {
     /// Returns true if the memory has ever been read by deferred work.
     #[inline]
-    pub(super) fn exist(&self) -> bool {
-        self.list.get().is_some()
+    fn exist(&self) -> bool {
+        self.exist.load(Ordering::SeqCst)
+    }
+}
+
+/// Memory that an operation is going to write, after the deferred work that reads it. While this lives, no more work
+/// that reads it is deferred.
+#[derive(Default)]
+pub(super) struct AnnouncedWrites<'a>(SmallVec<[&'a DeviceMemory; 2]>);
+
+impl Drop for AnnouncedWrites<'_> {
+    fn drop(&mut self) {
+        for memory in &self.0 {
+            if let Some(readers) = memory.deferred.readers.get() {
+                readers.announced.fetch_sub(1, Ordering::SeqCst);
+            }
+        }
+    }
+}
+
+impl<'a> AnnouncedWrites<'a> {
+    /// Returns true if deferred work may read what the use writes, and the use is not announced.
+    #[inline]
+    pub(super) fn lack(&self, (memory, access): &Use<'_>) -> bool {
+        let whole = memory.whole();
+        *access == Access::Write
+            && whole.deferred.exist()
+            && !self.0.iter().any(|known| std::ptr::eq(*known, whole))
+    }
+
+    /// Announces the uses that are lacking, and queues the work that reads what they write.
+    ///
+    /// # Errors
+    /// The work's own.
+    #[cold]
+    pub(super) fn add(&mut self, uses: &[Use<'a>]) -> Result<()> {
+        for use_ in uses {
+            if self.lack(use_) {
+                let whole = use_.0.whole();
+                whole
+                    .deferred
+                    .readers
+                    .get_or_init(Box::default)
+                    .announced
+                    .fetch_add(1, Ordering::SeqCst);
+                self.0.push(whole);
+                whole.queue_deferred()?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -41,8 +97,8 @@ impl DeviceMemory {
     /// if other code may write by the address.
     pub fn can_be_read_later(&self) -> bool {
         let whole = self.whole();
-        whole.holds.load(Ordering::Acquire) == 0
-            && !whole.deferred.is_address_known.load(Ordering::Relaxed)
+        whole.holds.load(Ordering::SeqCst) == 0
+            && !whole.deferred.is_address_known.load(Ordering::SeqCst)
             && whole.external_owner().is_none()
             && !self.is_gone()
             && !self.is_inherited()
@@ -60,19 +116,31 @@ impl DeviceMemory {
     /// # Errors
     /// Those of deferred work that reads the memory.
     pub fn show_address(&self) -> Result<()> {
-        self.whole().deferred.is_address_known.store(true, Ordering::Relaxed);
+        self.whole().deferred.is_address_known.store(true, Ordering::SeqCst);
         self.queue_deferred()
     }
 
     /// Notes deferred work that reads the memory. It is queued before the memory is written, freed or lent by its
-    /// address.
-    pub fn read_later(&self, reader: &Weak<dyn Deferred>) {
-        let readers = &self.whole().deferred.list;
-        let mut readers = readers.get_or_init(Box::default).lock();
-        if !readers.iter().any(|known| known.ptr_eq(reader)) {
-            readers.retain(|known| known.strong_count() > 0);
-            readers.push(reader.clone());
+    /// address. Returns false if the work has to be queued now: if [`DeviceMemory::can_be_read_later`] is false, or
+    /// while the memory is being used.
+    pub fn read_later(&self, reader: &Weak<dyn Deferred>) -> bool {
+        if !self.can_be_read_later() {
+            return false;
         }
+        let whole = self.whole();
+        whole.deferred.exist.store(true, Ordering::SeqCst);
+        let readers = whole.deferred.readers.get_or_init(Box::default);
+        let mut list = readers.list.lock();
+        if !list.iter().any(|known| known.ptr_eq(reader)) {
+            list.retain(|known| known.strong_count() > 0);
+            list.push(reader.clone());
+        }
+        drop(list);
+        // Later writes find the work. A write that looked for it before is announced, or is being queued. An announced
+        // one begins to be queued before its announcement ends.
+        readers.announced.load(Ordering::SeqCst) == 0
+            && whole.usage.is_idle()
+            && self.can_be_read_later()
     }
 
     /// Queues the deferred work that reads the memory.
@@ -81,13 +149,20 @@ impl DeviceMemory {
     /// The work's own. The work is then still deferred.
     #[cold]
     pub(super) fn queue_deferred(&self) -> Result<()> {
-        let Some(readers) = self.whole().deferred.list.get() else { return Ok(()) };
+        let deferred = &self.whole().deferred;
+        let Some(readers) = deferred.readers.get().filter(|_| deferred.exist()) else {
+            return Ok(());
+        };
         // They stay in the list until they are queued: another thread must not write before.
-        let known = readers.lock().clone();
+        let known = readers.list.lock().clone();
         for reader in known.iter().filter_map(Weak::upgrade) {
             reader.queue(self)?;
         }
-        readers.lock().retain(|reader| reader.upgrade().is_some_and(|it| it.is_pending()));
+        readers.list.lock().retain(|reader| reader.upgrade().is_some_and(|it| it.is_pending()));
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "deferred/tests.rs"]
+mod tests;

@@ -118,7 +118,8 @@ impl Usage {
         if stream_id != self.allocation_stream_id {
             return false;
         }
-        if self.state.fetch_add(1, Ordering::Acquire) & (SHARED | MANY) == 0 {
+        // Sequentially consistent for `is_idle`.
+        if self.state.fetch_add(1, Ordering::SeqCst) & (SHARED | MANY) == 0 {
             return true;
         }
         self.leave();
@@ -141,10 +142,17 @@ impl Usage {
     /// Ends the fast path: from now on, every use takes the lock. Waits for uses on the fast path, so the caller must
     /// not hold a lock that one of them may need.
     pub(super) fn share(&self) {
-        let before = self.state.fetch_or(SHARED, Ordering::AcqRel);
+        let before = self.state.fetch_or(SHARED, Ordering::SeqCst);
         if before & INSIDE != 0 {
             LEFT.wait_while(|| self.state.load(Ordering::Acquire) & INSIDE != 0);
         }
+    }
+
+    /// Returns false while a use is being queued. A use that begins later sees what the caller has stored before, if
+    /// both accesses are sequentially consistent.
+    pub(super) fn is_idle(&self) -> bool {
+        let state = self.state.load(Ordering::SeqCst);
+        state & INSIDE == 0 && (state & SHARED == 0 || self.uses.try_lock().is_some())
     }
 
     /// Orders a use on `stream` after the uses that it conflicts with. The caller holds their lock. If the host has

@@ -259,8 +259,8 @@ impl GPUArray {
 /// Notes
 /// -----
 /// Arrays with an allocator, arrays of subclasses, and memory that another library can write are computed at once.
-/// An error of a pending operation names its line. If another thread writes an array at the same time, some functions
-/// of it may read it before the write and others after it.
+/// An error of a pending operation names its line. An operation on an array that another thread is using at that time
+/// is computed at once.
 ///
 /// Examples
 /// --------

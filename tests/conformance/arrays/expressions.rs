@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::harness::{Outcome, tests};
 use crate::streams::random_streams::{Random, setting};
 use gpuarray::function::{BinaryFunction, Reduction, UnaryFunction};
+use gpuarray::memory::{Access, AccessGuard};
 use gpuarray::recording::Session;
 use gpuarray::{
     Argument, Array, DType, DeviceArray, ErrorKind, Expression, ExpressionArgument, FusedBlock,
@@ -489,6 +490,12 @@ fn freed_memory_was_read_before(context: &Context) -> Outcome {
     let late = binary(BinaryFunction::Add, &x, Number::Integer(1))?;
     assert!(!block.add(&late), "the memory was freed");
     assert_eq!(late.evaluate().unwrap_err().kind(), ErrorKind::InvalidHandle);
+    // While memory is being used, a write may be on its way.
+    let used = context.array(&[1], &[1i32])?.into_untyped();
+    let guard = AccessGuard::acquire(used.stream(), &[(used.memory(), Access::Write)])?;
+    assert!(!block.add(&binary(BinaryFunction::Add, &used, &used)?));
+    drop(guard);
+    assert!(block.add(&binary(BinaryFunction::Add, &used, &used)?));
     // Memory that other code may write by its address is read at once.
     let lent = context.array(&[1], &[1i32])?.into_untyped();
     let lease = lent.memory().hold()?;

@@ -4,11 +4,12 @@ use crate::captures::graphs::capture;
 use crate::context::{Context, Gate, pause};
 use crate::harness::{Outcome, tests};
 use gpuarray::array::functions;
+use gpuarray::function::{BinaryFunction, Reduction};
 use gpuarray::memory::{Access, AccessGuard};
-use gpuarray::{DeviceArray, Result, Status};
+use gpuarray::{DType, DeviceArray, Expression, FusedBlock, Number, Result, Status};
 use hal::nonblocking::try_without_waiting;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 tests![
     threads_with_streams_of_their_own_update_one_array,
@@ -16,6 +17,7 @@ tests![
     threads_on_one_stream_update_one_array,
     threads_on_the_default_stream_see_whole_results,
     readers_and_writers_on_many_streams_see_whole_results,
+    fused_functions_of_an_array_see_one_write,
     threads_allocate_and_free_at_once needs [ExactAccounting],
     an_array_made_by_one_thread_is_freed_by_another needs [ExactAccounting],
     streams_are_dropped_while_others_trim_memory,
@@ -103,6 +105,43 @@ fn threads_on_the_default_stream_see_whole_results(context: &Context) -> Outcome
 
 fn readers_and_writers_on_many_streams_see_whole_results(context: &Context) -> Outcome {
     check_whole(context, |array| array.on(&context.stream()?))
+}
+
+/// A thread writes an array while another defers functions of it: all of a block see the same elements.
+fn fused_functions_of_an_array_see_one_write(context: &Context) -> Outcome {
+    let array = DeviceArray::<i32>::zeros(&context.device, &[ELEMENTS / 100])?;
+    let is_over = AtomicBool::new(false);
+    let mixed = std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut array = array.clone();
+            (0..).take_while(|_| !is_over.load(Ordering::SeqCst)).try_for_each(|n| {
+                array.fill(n % 100)?;
+                // The reader would wait for a long queue.
+                if n % 4 == 0 { array.stream().synchronize() } else { Ok(()) }
+            })
+        });
+        let mixed = (0..60 * ROUNDS).try_fold(0, |mixed, _| {
+            let block = FusedBlock::new();
+            let twice = Expression::binary(
+                BinaryFunction::Multiply,
+                array.untyped().into(),
+                Number::Integer(2).into(),
+            )?;
+            twice.keep(true);
+            if !block.add(&twice) {
+                twice.evaluate()?;
+            }
+            let most = twice.reduce(Reduction::Maximum, DType::Int32, None, false)?;
+            block.compute()?;
+            let most = DeviceArray::<i32>::from_untyped(most)?.item()?;
+            let twice = DeviceArray::<i32>::from_untyped(twice.evaluate()?)?.max()?;
+            Ok(mixed + usize::from(most != twice))
+        });
+        is_over.store(true, Ordering::SeqCst);
+        writer.join().unwrap().and(mixed)
+    })?;
+    assert_eq!(mixed, 0, "blocks that show two writes");
+    Ok(())
 }
 
 fn threads_allocate_and_free_at_once(context: &Context) -> Outcome {

@@ -11,8 +11,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Weak};
 
 /// The expressions of a part of a program. Those that the program still refers to are computed together when the
-/// block ends, or earlier if memory that they read is about to be written, freed or lent. If another thread writes the
-/// memory at the same time, some of them may read it before the write and others after it.
+/// block ends, or earlier if memory that they read is about to be written, freed or lent.
 ///
 /// ```
 /// use gpuarray::{DeviceArray, Expression, FusedBlock, Number, function::BinaryFunction};
@@ -49,8 +48,9 @@ impl FusedBlock {
         FusedBlock::default()
     }
 
-    /// Adds an expression. Returns false, and does not add it, if it has to be computed now: if other code may write
-    /// memory that it reads without telling, or if it is a function of an expression that is not in the block.
+    /// Adds an expression. Returns false if it has to be computed now: if other code may write memory that it reads
+    /// without telling, if another thread is using such memory, or if it is a function of an expression that is not in
+    /// the block.
     pub fn add(&self, expression: &Expression) -> bool {
         if !expression.0.enter_block(&self.0) {
             return false;
@@ -65,8 +65,9 @@ impl FusedBlock {
         drop(nodes);
         // The node is in the list before a writer of its arrays looks for it there.
         let reader = self.0.reader();
-        expression.0.for_each_array(|array| array.memory().read_later(&reader));
-        true
+        let mut is_later = true;
+        expression.0.for_each_array(|array| is_later &= array.memory().read_later(&reader));
+        is_later
     }
 
     /// Computes the expressions that the program still refers to.

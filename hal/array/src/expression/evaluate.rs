@@ -109,7 +109,7 @@ impl Node {
     fn finish(&self, array: Array) -> State {
         let mut state = self.state.lock().unpoisoned();
         let State::Pending(pending) = &*state else { return State::Done(array) };
-        // Pending functions of the value read it from now on.
+        // Pending functions of the value read it from now on. Nothing else refers to it yet.
         if self.is_argument.load(Ordering::Relaxed)
             && let Some(block) = pending.block.clone()
         {
