@@ -1,20 +1,17 @@
-//! Builtin operations: code embedded in the program, from the on-disk cache or compiled from
-//! generated source. It is loaded once per device and kept.
+//! The code of builtin operations: embedded in the program, from the on-disk cache or compiled from generated source.
+//! It is loaded once per device and kept, as is the handle of the vendor's linear algebra library.
 
-use super::blas;
+use super::blas::Blas;
 use super::calls::Handle;
 use super::context::Context;
-use super::kernel::launch;
-use super::stream::DriverStream;
 use codegen::compile::embedded::{EmbeddedModule, ModuleId};
 use codegen::compile::format::examine;
 use codegen::compile::{Compilation, find_code, would_fail_again};
-use codegen::source::{KernelSpec, Plan};
+use codegen::source::KernelSpec;
 use hal::error::{Error, Result};
 use hal::locks::{LOADING, Ranked};
 use hal::nonblocking;
-use hal::operation::{Description, Operation};
-use hal::stream::StreamCore;
+use hal::status::Status;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::ffi::CString;
@@ -178,57 +175,45 @@ fn find_kernels(context: &Context, module: Handle, names: &[String]) -> Result<K
     names.iter().map(kernel).collect()
 }
 
-/// Queues a builtin operation.
-///
-/// # Safety
-/// As for [`Stream::execute`](hal::stream::StreamCore::execute).
-pub(super) unsafe fn execute(stream: &DriverStream, operation: &Operation) -> Result<()> {
-    if let Description::MatrixProduct(product) = operation.description() {
-        // SAFETY: the caller's promise.
-        if unsafe { blas::multiply(stream, product) }? {
-            return Ok(());
-        }
-    }
-    let mut plan = Plan::new(operation)?;
-    if plan.launches().is_empty() {
-        return Ok(());
-    }
-    let kernels = stream.device().builtins.get(plan.spec())?;
-    let workspace_bytes = plan.workspace_bytes();
-    if workspace_bytes == 0 {
-        // SAFETY: the caller's promise.
-        return unsafe { launch_all(stream, &plan, &kernels) };
-    }
-    let workspace = stream.allocate(workspace_bytes)?;
-    plan.set_workspace(workspace);
-    // SAFETY: the caller's promise, and the workspace is large enough.
-    let launched = unsafe { launch_all(stream, &plan, &kernels) };
-    // SAFETY: the workspace was allocated above, and only the launches before this use it.
-    launched.and(unsafe { stream.free(workspace, workspace_bytes) })
+/// The linear algebra library's handle of a device's context. Products are queued while its lock is held, because a
+/// handle has one stream and one workspace at a time. It is never destroyed: its resources end with the context, and a
+/// handle of an earlier epoch is not used.
+#[derive(Debug, Default)]
+pub(super) struct BlasHandle {
+    /// The epoch, and the handle; `None` if its creation failed, which is not tried again.
+    made: Ranked<Option<(u64, Option<Handle>)>, LOADING>,
 }
 
-/// # Safety
-/// The plan's arguments match its kernels, and its addresses stay allocated until the launches have
-/// run.
-unsafe fn launch_all(stream: &DriverStream, plan: &Plan, kernels: &[Handle]) -> Result<()> {
-    let context = stream.context();
-    let _scope = stream.enter()?;
-    for each in plan.launches() {
-        let mut arguments = plan.arguments(each);
-        let adding = stream.adding()?;
-        // SAFETY: the caller's promise; the driver reads the arguments before it returns.
-        let code = unsafe {
-            let function = kernels[each.kernel];
-            launch(
-                &context.driver.calls,
-                function,
-                stream.raw(),
-                &each.config,
-                arguments.as_mut_ptr(),
-            )
+impl BlasHandle {
+    /// Calls `queue` with the handle of the current context, which is created on first use. Returns `None` if the
+    /// library could not create it.
+    pub(super) fn with<R>(
+        &self,
+        context: &Context,
+        blas: &dyn Blas,
+        queue: impl FnOnce(Handle) -> Result<R>,
+    ) -> Result<Option<R>> {
+        let (mut made, epoch) = (self.made.lock(), context.epoch());
+        let known = made.filter(|(of, _)| *of == epoch).map(|it| it.1);
+        let handle = match known {
+            Some(known) => known,
+            None => {
+                nonblocking::before_waiting()?;
+                let new = create(context, blas);
+                *made = Some((epoch, new));
+                new
+            }
         };
-        drop(adding);
-        context.check("execute", code)?;
+        handle.map(queue).transpose()
     }
-    Ok(())
+}
+
+fn create(context: &Context, blas: &dyn Blas) -> Option<Handle> {
+    let mut handle = 0;
+    // SAFETY: the handle is written before the call returns; the context is current.
+    let code = context.outside_captures(|| unsafe { (blas.calls().create)(&mut handle) });
+    if code != Status::SUCCESS {
+        log::warn!("{} returned {code}; own kernels multiply matrices", blas.names().create);
+    }
+    (code == Status::SUCCESS).then_some(handle)
 }

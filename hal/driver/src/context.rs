@@ -2,11 +2,11 @@
 //! thread's own context.
 
 use super::calls::Handle;
-use super::features::QuerySupport;
-use super::memory::DeviceAllocator;
-use super::state::{CaptureState, capture_of};
-use super::vendor::{Driver, Lasting};
-use hal::device::DeviceId;
+use super::capture_state::{CaptureState, capture_of};
+use super::query_support::QuerySupport;
+use super::vendor::{Driver, Lasting, optional};
+use codegen::compile::TARGETS;
+use hal::device::{DeviceAttribute, DeviceId};
 use hal::error::{Error, ErrorKind, Result};
 use hal::failures::Failures;
 use hal::interruption::outside_functions;
@@ -15,6 +15,7 @@ use hal::process;
 use hal::status::Status;
 use std::cell::Cell;
 use std::ffi::c_int;
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
@@ -24,6 +25,12 @@ const GONE: [c_int; 2] = [201, 709];
 /// Locks a mutex. The protected value is valid after every step, so a panic elsewhere does not poison it.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What lives in a context, and ends with it.
+pub(super) trait Contents: Debug + Send + Sync {
+    /// Forgets everything, because another library has reset the device.
+    fn forget(&self);
 }
 
 /// A device's primary context.
@@ -40,8 +47,8 @@ pub(super) struct Context {
     /// The context's unique number; 0 if it is not retained, or if the driver does not provide numbers. A context
     /// that is retained again after a reset has the same handle but another number.
     number: AtomicU64,
-    /// The allocator, which must forget its memory if another library resets the device.
-    memory: OnceLock<Weak<DeviceAllocator>>,
+    /// What is in the context, and must be forgotten if another library resets the device.
+    contents: OnceLock<Weak<dyn Contents>>,
     opening: Ranked<(), OPENING>,
     /// Incremented when a reset begins and when it ends. Objects made during a reset belong to neither epoch.
     epoch: AtomicU64,
@@ -102,7 +109,7 @@ impl Context {
             architecture,
             handle: AtomicUsize::new(0),
             number: AtomicU64::new(0),
-            memory: OnceLock::new(),
+            contents: OnceLock::new(),
             opening: Ranked::new(()),
             epoch: AtomicU64::new(0),
             lost: AtomicU64::new(0),
@@ -187,8 +194,8 @@ impl Context {
             // The retained use is not released: if another library has released it, a second release would end its
             // own use.
             self.capture_state.forget();
-            if let Some(memory) = self.memory.get().and_then(Weak::upgrade) {
-                memory.forget();
+            if let Some(contents) = self.contents.get().and_then(Weak::upgrade) {
+                contents.forget();
             }
         }
         Error::handle(
@@ -202,9 +209,9 @@ impl Context {
         )
     }
 
-    /// Sets the allocator that forgets its memory when another library resets the device.
-    pub(super) fn on_loss(&self, memory: Weak<DeviceAllocator>) {
-        let _ = self.memory.set(memory);
+    /// Sets what is forgotten when another library resets the device.
+    pub(super) fn on_loss(&self, contents: Weak<dyn Contents>) {
+        let _ = self.contents.set(contents);
     }
 
     /// Like [`Context::enter`], for an object made in `epoch`.
@@ -340,6 +347,63 @@ impl Context {
     pub(super) fn capture_of(&self, stream: Handle) -> Result<Option<u64>> {
         let _asking = self.capture_state.ask();
         capture_of(&self.driver, stream).map_err(|code| self.failed("capture_info", code))
+    }
+
+    /// Returns a numbered attribute, without creating a context.
+    pub(super) fn attribute(&self, attribute: DeviceAttribute) -> Result<i32> {
+        let mut value = 0;
+        let code = match self.driver.vendor.device_attribute(attribute.0) {
+            // SAFETY: the driver returned the device; the result is written before the call
+            // returns.
+            Some(number) => unsafe {
+                (self.driver.calls.device_attribute)(&mut value, number, self.device)
+            },
+            None => Status::INVALID_VALUE,
+        };
+        match code {
+            Status::INVALID_VALUE => Err(self.driver.error_with(
+                "attribute",
+                code,
+                &format!("attribute is {}, which this driver does not know", attribute.0),
+            )),
+            code => self.driver.check("attribute", code).map(|()| value),
+        }
+    }
+
+    /// Returns the start and the bytes of the allocation that contains an address. The context is
+    /// current.
+    pub(super) fn address_range(&self, address: u64) -> Result<(u64, usize)> {
+        let read = optional!(self.driver, address_range, "address_range")?;
+        let (mut start, mut bytes) = (0, 0);
+        // SAFETY: the driver looks the address up; the results are written before it returns.
+        let code = unsafe { read(&mut start, &mut bytes, address) };
+        if code != Status::SUCCESS && self.driver.kind(code) == ErrorKind::InvalidArgument {
+            let detail =
+                format!("address is {address:#x}, which is not in an allocation of the device");
+            return Err(self.driver.error_with("address_range", code, &detail));
+        }
+        self.check("address_range", code)?;
+        Ok((start, bytes))
+    }
+
+    /// Returns the compilers' name of the device, for code that is to run on it.
+    ///
+    /// # Errors
+    /// `Unsupported` if the driver reports a text that is not such a name.
+    pub(super) fn target(&self) -> Result<&str> {
+        let name = self.architecture.as_str();
+        if self.driver.vendor.is_architecture(name) {
+            return Ok(name);
+        }
+        Err(Error::unsupported(
+            "target",
+            format!(
+                "the driver names the architecture of device {}:{} {name:?}, which no compiler \
+                 knows (expected is {TARGETS}): copies and fills work there, no kernels",
+                self.driver.vendor.name(),
+                self.ordinal
+            ),
+        ))
     }
 
     /// Returns the results of queries on idle objects, which are tested once.

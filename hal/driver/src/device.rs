@@ -10,7 +10,8 @@ use super::pages::{Block, Pages};
 use super::sharing;
 use super::state::DeviceState;
 use super::stream::DriverStream;
-use super::texture::{ArrayDescription, TextureCalls};
+use super::texture::ArrayDescription;
+use super::texture_calls::TextureCalls;
 use super::vendor::optional;
 use codegen::compile::{Compilation, Compiled, compile_cached};
 use hal::device::{

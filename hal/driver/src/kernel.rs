@@ -1,21 +1,19 @@
-//! Kernels of a driver.
+//! Loaded code, and its kernels.
 
-use crate::calls::{Calls, Handle};
+use crate::calls::Handle;
 use crate::context::{Context, lock};
 use crate::features::COOPERATIVE_LAUNCH;
-use crate::module::LoadedCode;
 use crate::stream::DriverStream;
-use crate::vendor::{Lasting, optional};
+use crate::vendor::{KernelParameters, Lasting, optional};
 use hal::device::DeviceAttribute;
 use hal::error::{Error, ErrorKind, Result};
-use hal::memory::GraphObject;
+use hal::memory::{GraphObject, is_left};
 use hal::module::{Kernel, KernelAttribute, LaunchConfig, LaunchLimits, Parameter};
 use hal::status::Status;
 use hal::stream::{Stream, StreamCapture};
 use hal::submission::some_may_capture;
 use std::any::Any;
 use std::ffi::{c_int, c_void};
-use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -25,6 +23,46 @@ const SETTABLE: std::ops::RangeInclusive<i32> = 8..=15;
 
 /// The dynamic shared memory that a kernel may use by default.
 const DEFAULT_SHARED: u32 = 48 << 10;
+
+/// Loaded code.
+#[derive(Debug)]
+pub(super) struct LoadedCode {
+    pub(super) context: Arc<Context>,
+    pub(super) epoch: u64,
+    /// The parameters of its kernels, if the code describes them and the driver does not.
+    pub(super) parameters: Option<KernelParameters>,
+    pub(super) handle: Handle,
+    pub(super) log: String,
+}
+
+impl Drop for LoadedCode {
+    fn drop(&mut self) {
+        let context = &self.context;
+        if !context.is_alive(self.epoch) || context.is_lost() {
+            return;
+        }
+        // The driver refuses to unload code inside a host function.
+        let same = || LoadedCode {
+            context: context.clone(),
+            parameters: None,
+            log: String::new(),
+            ..*self
+        };
+        if is_left(context.device_id(), same) {
+            return;
+        }
+        let unload = || {
+            let _scope = context.enter()?;
+            // SAFETY: the handle is live and has no other references.
+            let code = context
+                .outside_captures(|| unsafe { (context.driver.calls.module_unload)(self.handle) });
+            context.check("unload_module", code)
+        };
+        if let Err(error) = unload() {
+            log::warn!("unloading a module failed: {error}");
+        }
+    }
+}
 
 /// A function that the device runs.
 #[derive(Debug)]
@@ -212,13 +250,8 @@ impl Kernel for DriverKernel {
             self.raise_shared_limit(config.shared_bytes)?;
         }
         self.keep_code(stream)?;
-        let adding = stream.adding()?;
         // SAFETY: function and stream are live; the caller's promise covers the arguments.
-        let code = unsafe {
-            let arguments = arguments.as_ptr().cast_mut();
-            launch(&context.driver.calls, self.handle, stream.raw(), config, arguments)
-        };
-        drop(adding);
+        let code = unsafe { stream.launch(self.handle, config, arguments)? };
         if code == Status::SUCCESS { Ok(()) } else { Err(self.launch_error(code, config)) }
     }
 
@@ -333,26 +366,4 @@ impl Kernel for DriverKernel {
     fn as_any(&self) -> &dyn Any {
         self
     }
-}
-
-// The driver call that launches a kernel.
-
-/// Queues a kernel; returns the driver's status.
-///
-/// # Safety
-/// Function and stream are live and belong to the current context. The arguments match the function,
-/// and the memory that they name lives until the kernel has run. The driver reads the arguments
-/// before it returns.
-#[inline]
-pub(super) unsafe fn launch(
-    calls: &Calls,
-    function: Handle,
-    stream: Handle,
-    config: &LaunchConfig,
-    arguments: *mut *mut c_void,
-) -> c_int {
-    let ([gx, gy, gz], [bx, by, bz], shared) = (config.grid, config.block, config.shared_bytes);
-    let launch = calls.launch;
-    // SAFETY: the caller's promise.
-    unsafe { launch(function, gx, gy, gz, bx, by, bz, shared, stream, arguments, null_mut()) }
 }

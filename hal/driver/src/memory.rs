@@ -3,9 +3,10 @@
 pub(super) mod pool;
 
 use crate::calls::Handle;
-use crate::context::Context;
+use crate::context::{Contents, Context};
 use hal::error::Result;
 use hal::locks::{GIVING_BACK, LEAF, Ranked};
+use hal::memory::BlockOwner;
 use hal::status::Status;
 use pool::{GRANULE, Pool, out_of_memory};
 use std::collections::BTreeMap;
@@ -109,13 +110,6 @@ impl DeviceAllocator {
         lists + self.pool.unused()
     }
 
-    /// Forgets all memory after another library has reset the device. The caller may hold any locks except those of
-    /// rank [`LEAF`].
-    pub(super) fn forget(&self) {
-        self.lists().iter().for_each(|list| list.forget());
-        self.pool.leave();
-    }
-
     /// Forgets everything, because the device is about to be reset. Returns the addresses that the driver may still
     /// hold afterwards, for [`Pool::free_left`].
     pub(super) fn end(&self) -> Vec<u64> {
@@ -124,6 +118,30 @@ impl DeviceAllocator {
             list.forget();
         }
         left
+    }
+}
+
+impl Contents for DeviceAllocator {
+    /// The caller may hold any locks except those of rank [`LEAF`].
+    fn forget(&self) {
+        self.lists().iter().for_each(|list| list.forget());
+        self.pool.leave();
+    }
+}
+
+impl BlockOwner for DeviceAllocator {
+    fn epoch(&self) -> u64 {
+        self.pool.context().epoch()
+    }
+
+    fn is_alive(&self, epoch: u64) -> bool {
+        self.pool.context().is_alive(epoch)
+    }
+
+    unsafe fn free_block(&self, address: u64, _bytes: usize) -> Result<()> {
+        let _scope = self.pool.context().enter()?;
+        // SAFETY: the caller's promise.
+        unsafe { self.pool.put_behind_all(address) }
     }
 }
 

@@ -1,31 +1,18 @@
-//! Modules and kernels of a driver.
+//! Modules of a driver.
 
 use super::calls::Handle;
 use super::context::Context;
-use super::kernel::DriverKernel;
-use super::vendor::KernelParameters;
+use super::kernel::{DriverKernel, LoadedCode};
 use codegen::compile::JitOptions;
 use codegen::compile::format::{Format, examine};
 use codegen::compile::{Compilation, compile_cached};
 use hal::error::{Error, Result};
-use hal::memory::is_left;
 use hal::module::{Kernel, LoadOptions, Module, ModuleSource, SourceText, file_bytes};
 use hal::status::Status;
 use std::any::Any;
 use std::borrow::Cow;
 use std::ffi::CString;
 use std::sync::Arc;
-
-/// Loaded code.
-#[derive(Debug)]
-pub(super) struct LoadedCode {
-    pub(super) context: Arc<Context>,
-    pub(super) epoch: u64,
-    /// The parameters of its kernels, if the code describes them and the driver does not.
-    pub(super) parameters: Option<KernelParameters>,
-    handle: Handle,
-    log: String,
-}
 
 /// A module; its kernels keep the code.
 #[derive(Debug)]
@@ -96,35 +83,6 @@ fn load_image(context: &Context, image: &[u8], options: &LoadOptions) -> Result<
         Error::new(error.kind(), error.status(), "load_module", detail)
     })?;
     Ok((handle, jit.info()))
-}
-
-impl Drop for LoadedCode {
-    fn drop(&mut self) {
-        let context = &self.context;
-        if !context.is_alive(self.epoch) || context.is_lost() {
-            return;
-        }
-        // The driver refuses to unload code inside a host function.
-        let same = || LoadedCode {
-            context: context.clone(),
-            parameters: None,
-            log: String::new(),
-            ..*self
-        };
-        if is_left(context.device_id(), same) {
-            return;
-        }
-        let unload = || {
-            let _scope = context.enter()?;
-            // SAFETY: the handle is live and has no other references.
-            let code = context
-                .outside_captures(|| unsafe { (context.driver.calls.module_unload)(self.handle) });
-            context.check("unload_module", code)
-        };
-        if let Err(error) = unload() {
-            log::warn!("unloading a module failed: {error}");
-        }
-    }
 }
 
 /// Converts a symbol's name to a C string.

@@ -2,24 +2,26 @@
 
 mod capture;
 mod graph;
-pub(super) mod open_captures;
+mod operation;
 mod queue;
 mod transfer;
 
 use crate::calls::{Handle, NON_BLOCKING, PER_THREAD};
 use crate::context::Context;
 use crate::memory::FreeList;
+use crate::open_captures::Unattached;
 use crate::state::DeviceState;
 use hal::device::DeviceId;
 use hal::error::{Error, Result};
 use hal::locks::RankedGuard;
 use hal::memory::{BlockOwner, is_left};
+use hal::module::LaunchConfig;
 use hal::process;
 use hal::status::{AtomicStatus, Status};
 use hal::stream::{Stream, StreamOptions, StreamState, unique_id};
 use hal::submission::{MayCapture, keeps_captures_from, some_may_capture};
-use open_captures::Unattached;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, ThreadId};
@@ -263,6 +265,26 @@ impl DriverStream {
         let changes =
             if self.is_default() { self.is_barred()? } else { self.capture_number()?.is_some() };
         Ok(changes.then(|| self.context.capture_state.adding()))
+    }
+
+    /// Queues a launch of a kernel; returns the driver's status. The context is current.
+    ///
+    /// # Safety
+    /// The function is live and belongs to the stream's context. The arguments match it, and the memory that they name
+    /// lives until the kernel has run. The driver reads the arguments before it returns.
+    #[inline]
+    pub(crate) unsafe fn launch(
+        &self,
+        function: Handle,
+        config: &LaunchConfig,
+        arguments: &[*mut c_void],
+    ) -> Result<c_int> {
+        let ([gx, gy, gz], [bx, by, bz], shared) = (config.grid, config.block, config.shared_bytes);
+        let (launch, arguments) = (self.context.driver.calls.launch, arguments.as_ptr().cast_mut());
+        let (stream, extra) = (self.handle, null_mut());
+        let _adding = self.adding()?;
+        // SAFETY: the stream is live; the caller's promise.
+        Ok(unsafe { launch(function, gx, gy, gz, bx, by, bz, shared, stream, arguments, extra) })
     }
 
     /// Reports the failure of a host function, once.

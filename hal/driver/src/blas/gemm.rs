@@ -44,7 +44,7 @@ struct Factor<'a> {
 impl Gemm {
     /// Returns a product in these terms. Returns `None` if BLAS cannot express it: matrices that are not
     /// contiguous along either axis, several types, or a batch that is not evenly spaced.
-    pub(super) fn of(product: &MatrixProduct) -> Option<Gemm> {
+    pub(crate) fn of(product: &MatrixProduct) -> Option<Gemm> {
         let MatrixProduct { compute, batch, rows, terms, columns, left, right, output } = product;
         let operands = [output, left, right];
         if operands.iter().any(|operand| operand.dtype != *compute) {

@@ -1,8 +1,6 @@
 //! The operations of a driver's stream: [`Stream`] over the driver's calls.
 
-use super::transfer;
-use super::{DriverStream, Ownership};
-use crate::builtin;
+use super::{DriverStream, Ownership, operation, transfer};
 use crate::calls::{Handle, NON_BLOCKING};
 use crate::device;
 use crate::event::{self, DriverEvent};
@@ -235,7 +233,7 @@ impl StreamCore for DriverStream {
     unsafe fn execute(&self, operation: &Operation) -> Result<()> {
         self.status.during(|| {
             // SAFETY: the caller's promise.
-            unsafe { builtin::execute(self, operation) }
+            unsafe { operation::execute(self, operation) }
         })
     }
 

@@ -2,7 +2,7 @@
 
 use super::DriverStream;
 use crate::staging;
-use crate::texture::TextureCalls;
+use crate::texture_calls::TextureCalls;
 use hal::error::{Error, Result};
 use hal::status::Status;
 use hal::stream::{Direction, HostRange, StreamCore, Transfer};

@@ -1,18 +1,21 @@
 //! The captures in progress on one device, and the memory that they use, allocate and free. That memory stays
 //! allocated until the graph is gone ([`CapturedMemory`]).
 
-use super::graph::attach;
 use crate::calls::Handle;
 use crate::context::{Context, lock};
 use crate::memory::DeviceAllocator;
 use hal::error::Result;
 use hal::locks::{CAPTURES, LEAF, Ranked};
 use hal::memory::{Access, CapturedMemory, DeviceMemory, GraphBlocks};
+use hal::process;
+use hal::status::Status;
 use std::collections::{HashMap, HashSet};
+use std::ffi::{c_int, c_uint, c_ulonglong, c_void};
+use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, Weak};
 
 /// Memory of other libraries' captures, which the stream's object keeps if the driver's graphs cannot.
-pub(super) type Unattached = Mutex<Vec<Arc<CapturedMemory>>>;
+pub(crate) type Unattached = Mutex<Vec<Arc<CapturedMemory>>>;
 
 /// The captures in progress on one device.
 #[derive(Debug)]
@@ -50,30 +53,30 @@ impl OpenCaptures {
     }
 
     /// Records a capture that was begun on the stream with this number.
-    pub(super) fn begin(&self, stream: u64, capture: u64) {
+    pub(crate) fn begin(&self, stream: u64, capture: u64) {
         let own = OpenCapture::Own(stream, self.new_memory());
         self.open.lock().insert(capture, own);
     }
 
     /// Records a stream that has joined a capture, and the default stream if that waits for it.
-    pub(super) fn join(&self, streams: &[u64]) {
+    pub(crate) fn join(&self, streams: &[u64]) {
         self.joined.lock().extend(streams);
     }
 
     /// Returns true if [`OpenCaptures::join`] recorded the stream, and a capture may be in progress.
-    pub(super) fn has_joined(&self, stream: u64) -> bool {
+    pub(crate) fn has_joined(&self, stream: u64) -> bool {
         self.joined.lock().contains(&stream)
     }
 
     /// Returns the number of the capture that was begun here on the stream with this number.
-    pub(super) fn number_of(&self, stream: u64) -> Option<u64> {
+    pub(crate) fn number_of(&self, stream: u64) -> Option<u64> {
         let is_own =
             |open: &OpenCapture| matches!(open, OpenCapture::Own(own, _) if *own == stream);
         self.open.lock().iter().find_map(|(number, open)| is_own(open).then_some(*number))
     }
 
     /// Returns true if the capture was begun here.
-    pub(super) fn is_own(&self, capture: u64) -> bool {
+    pub(crate) fn is_own(&self, capture: u64) -> bool {
         matches!(self.open.lock().get(&capture), Some(OpenCapture::Own(..)))
     }
 
@@ -95,7 +98,7 @@ impl OpenCaptures {
 
     /// Returns true if the capture may have recorded a use that conflicts with this access. The uses in another
     /// library's capture are unknown.
-    pub(super) fn may_conflict(&self, capture: u64, memory: &DeviceMemory, access: Access) -> bool {
+    pub(crate) fn may_conflict(&self, capture: u64, memory: &DeviceMemory, access: Access) -> bool {
         match self.open.lock().get(&capture) {
             Some(OpenCapture::Own(_, kept)) => kept.conflicts(memory, access),
             _ => true,
@@ -111,7 +114,7 @@ impl OpenCaptures {
 
     /// Returns the memory list of the capture that a stream is part of; `None` if another thread has ended the
     /// capture meanwhile. The context is current.
-    pub(super) fn memory_of(
+    pub(crate) fn memory_of(
         &self,
         stream: Handle,
         unattached: &Unattached,
@@ -142,7 +145,7 @@ impl OpenCaptures {
 
     /// Allocates memory that belongs to both a capture and the object made of it; `None` if the capture has
     /// ended.
-    pub(super) fn allocate(
+    pub(crate) fn allocate(
         &self,
         stream: Handle,
         unattached: &Unattached,
@@ -169,7 +172,7 @@ impl OpenCaptures {
     ///
     /// # Safety
     /// As for [`hal::stream::StreamCore::free`].
-    pub(super) unsafe fn keep(
+    pub(crate) unsafe fn keep(
         &self,
         stream: Handle,
         unattached: &Unattached,
@@ -186,12 +189,12 @@ impl OpenCaptures {
 
     /// Removes one holder of the block; `None` if the block does not belong to a capture or graph.
     #[inline]
-    pub(super) fn release(&self, address: u64) -> Option<Result<()>> {
+    pub(crate) fn release(&self, address: u64) -> Option<Result<()>> {
         self.blocks.release(address)
     }
 
     /// Ends a capture that was begun here, and returns the memory and objects that it uses.
-    pub(super) fn end(&self, capture: u64) -> Option<Arc<CapturedMemory>> {
+    pub(crate) fn end(&self, capture: u64) -> Option<Arc<CapturedMemory>> {
         if !self.context.has_captures() {
             self.joined.lock().clear();
         }
@@ -209,5 +212,66 @@ impl OpenCaptures {
         self.blocks.forget();
         self.joined.lock().clear();
         std::mem::take(&mut *self.open.lock()).into_values().collect::<Vec<_>>()
+    }
+}
+
+// Keeping the memory of another library's capture: its graph retains a user object, which the driver
+// passes on to every executable graph, and destroys with the last of them.
+
+/// `CU_USER_OBJECT_NO_DESTRUCTOR_SYNC` and `CU_GRAPH_USER_OBJECT_MOVE`; HIP's are the same.
+const NO_DESTRUCTOR_SYNC: c_uint = 1;
+const MOVE: c_uint = 1;
+
+/// Returns the graph of the capture that a stream is part of.
+fn graph_of(context: &Context, stream: Handle) -> Option<Handle> {
+    let info = context.driver.calls.capture_graph?;
+    let (mut state, mut number, mut graph): (c_int, c_ulonglong, Handle) = (0, 0, 0);
+    // SAFETY: the handle is a live stream; the results are written before the call returns, except
+    // for the null pointers.
+    let code = unsafe { info(stream, &mut state, &mut number, &mut graph, null_mut(), null_mut()) };
+    (code == Status::SUCCESS && graph != 0).then_some(graph)
+}
+
+/// Makes the graph of the stream's capture keep `kept`. Returns false if the driver does not support
+/// that. The context is current.
+fn attach(context: &Context, stream: Handle, kept: &Arc<CapturedMemory>) -> Result<bool> {
+    let calls = &context.driver.calls;
+    let (Some(create), Some(retain)) = (calls.user_object_create, calls.graph_retain) else {
+        return Ok(false);
+    };
+    let Some(graph) = graph_of(context, stream) else { return Ok(false) };
+    let data = Box::into_raw(Box::new(kept.clone())).cast::<c_void>();
+    let mut object = 0;
+    // SAFETY: the function takes the box once, when the last graph is destroyed.
+    let code = unsafe { create(&mut object, data, let_go, 1, NO_DESTRUCTOR_SYNC) };
+    if code != Status::SUCCESS {
+        // SAFETY: the driver did not take the box.
+        drop(unsafe { Box::from_raw(data.cast::<Arc<CapturedMemory>>()) });
+        return Ok(false);
+    }
+    let _adding = context.capture_state.adding();
+    // SAFETY: both handles are live; the graph takes the only reference.
+    let code = unsafe { retain(graph, object, 1, MOVE) };
+    if code != Status::SUCCESS {
+        // The object, which is never destroyed, keeps the memory forever, which is better than too
+        // short.
+        log::warn!("a graph does not take what it must keep: status {code}");
+    }
+    Ok(true)
+}
+
+/// Releases the memory on another thread. The driver calls this when the last graph has been
+/// destroyed, on a thread that must not call the driver.
+unsafe extern "C" fn let_go(data: *mut c_void) {
+    if process::is_exiting() {
+        return;
+    }
+    let address = data as usize;
+    let thread = std::thread::Builder::new().name("gpuarray graph".into());
+    // SAFETY: the box was passed on once, when the object was created.
+    let drop_kept = move || drop(unsafe { Box::from_raw(address as *mut Arc<CapturedMemory>) });
+    if let Err(error) = thread.spawn(drop_kept) {
+        // Nothing is freed then, because the closure only contains the address.
+        log::warn!("no thread to free the memory of a graph: {error}");
     }
 }
