@@ -24,7 +24,7 @@ mod transfer;
 pub use config::HostConfig;
 
 use device::HostHandle;
-use hal::{Api, Backend, Device, Error, Result, Status, checking, process};
+use hal::{Api, Backend, Device, Error, Result, Status, checking};
 use std::sync::Arc;
 
 /// The host backend, with one device: the machine itself.
@@ -51,7 +51,7 @@ impl HostBackend {
             threads: config.threads.clamp(1, 4096),
             ..config
         };
-        process::watch();
+        hal::backend::watch_process();
         host_executor::set_advice(|| match checking::current().are_lasting() {
             false => {
                 "Kernels have run on the host before this fault. If one of them wrote outside of its arrays, \

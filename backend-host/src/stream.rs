@@ -194,14 +194,14 @@ impl StreamCore for HostStream {
 
     fn record(&self, event: &dyn Event) -> Result<()> {
         self.status.during(|| {
-            event.check_record(self)?;
+            event.check_record(self.device_id())?;
             self.record_event(HostEvent::of("record", event)?)
         })
     }
 
     fn wait_event(&self, event: &dyn Event) -> Result<()> {
         self.status.during(|| {
-            event.check_wait(self, false)?;
+            event.check_wait(self.device_id(), false)?;
             self.wait_for_event(HostEvent::of("wait_event", event)?)
         })
     }

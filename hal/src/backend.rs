@@ -3,8 +3,28 @@
 use crate::device::Device;
 use crate::error::{Error, ErrorKind, Result};
 use crate::status::{Api, Status};
+use crate::{process, submission};
 use std::fmt::Debug;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
+
+/// Begins to watch for exit and fork of the process. Backends call it when they are opened.
+pub fn watch_process() {
+    static REGISTER: Once = Once::new();
+    #[cfg(unix)]
+    unsafe extern "C" fn in_child() {
+        process::begin_generation();
+        submission::forget_threads_of_parent();
+    }
+    REGISTER.call_once(|| {
+        #[cfg(unix)]
+        // SAFETY: both handlers only store to atomics, which is allowed in a forked child and at exit, and
+        // they are not unloaded before the process ends.
+        unsafe {
+            libc::atexit(process::begin_exit);
+            libc::pthread_atfork(None, None, Some(in_child));
+        }
+    });
+}
 
 /// The devices of one vendor, or the host, with one interface for all.
 ///

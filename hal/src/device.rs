@@ -1,15 +1,12 @@
 //! Devices: memory, streams, events and modules of one GPU, or of the host.
 
-mod properties;
-
-pub use properties::{
-    DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,
-};
-
 use crate::error::{Error, Result};
 use crate::event::{Event, EventOptions};
 use crate::features::Features;
 use crate::module::{Compiled, LinkInput, LoadOptions, Module, ModuleSource};
+use crate::properties::{
+    DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,
+};
 use crate::stream::{Stream, StreamOptions};
 use crate::texture::{ArrayShape, Sampling, TextureHandle, TextureResource};
 use std::any::Any;
@@ -406,6 +403,30 @@ pub unsafe trait Device: Send + Sync + Debug {
     fn disable_peer_access(&self, other: &dyn Device) -> Result<()> {
         let what = format_args!("cannot access device {}", other.id());
         self.id().lacks("disable_peer_access", what)
+    }
+
+    /// Queues a copy of `bytes` bytes from the memory of `source_device` to memory of this device
+    /// (`cuMemcpyPeerAsync`, `hipMemcpyPeerAsync`). The stream belongs to one of the two devices. Overlapping bytes are
+    /// read before they are written.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a device or a stream of another backend; `Unsupported` if the backend lacks peer copies;
+    /// else as for [`Stream::transfer`](crate::stream::StreamCore::transfer).
+    ///
+    /// # Safety
+    /// As for [`Stream::transfer`](crate::stream::StreamCore::transfer); `destination` is memory of this device and
+    /// `source` of `source_device`.
+    unsafe fn transfer_peer(
+        &self,
+        stream: &dyn Stream,
+        destination: u64,
+        source: u64,
+        source_device: &dyn Device,
+        bytes: usize,
+    ) -> Result<()> {
+        let _ = (stream, destination, source, bytes);
+        let what = format_args!("cannot copy from device {}", source_device.id());
+        self.id().lacks("transfer_peer", what)
     }
 
     /// Returns the bytes of freed memory that are kept for later allocations, which

@@ -1,10 +1,9 @@
 //! Events: markers in a stream's work that can be queried, waited for and timed.
 
-use crate::device::DeviceId;
 use crate::enumeration::setters;
 use crate::error::Result;
+use crate::properties::DeviceId;
 use crate::status::Status;
-use crate::stream::Stream;
 use std::any::Any;
 use std::fmt::Debug;
 
@@ -146,21 +145,21 @@ pub unsafe trait Event: Send + Sync + Debug {
 
 /// Checks that an event and its user belong together. Every backend makes them first.
 impl dyn Event + '_ {
-    /// Checks that `stream` may record the event: both belong to the same device.
+    /// Checks that a stream of `device` may record the event, which belongs to the same device.
     ///
     /// # Errors
     /// `InvalidArgument`.
-    pub fn check_record(&self, stream: &dyn Stream) -> Result<()> {
-        stream.device_id().check_same("record", "event", self.device_id())
+    pub fn check_record(&self, device: DeviceId) -> Result<()> {
+        device.check_same("record", "event", self.device_id())
     }
 
-    /// Checks that `stream` may wait for the event: their devices were opened together. If the event marks `captured`
-    /// work, the stream joins the capture and must belong to the same device.
+    /// Checks that a stream of `device` may wait for the event: both devices were opened together. If the event marks
+    /// `captured` work, the stream joins the capture and must belong to the same device.
     ///
     /// # Errors
     /// `InvalidArgument`.
-    pub fn check_wait(&self, stream: &dyn Stream, captured: bool) -> Result<()> {
-        let (call, device) = ("wait_event", stream.device_id());
+    pub fn check_wait(&self, device: DeviceId, captured: bool) -> Result<()> {
+        let call = "wait_event";
         match captured {
             true => device.check_same(call, "event, which is captured,", self.device_id()),
             false => device.check_opening(call, "event", self.device_id()),

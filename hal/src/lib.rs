@@ -79,6 +79,7 @@ pub mod nonblocking;
 pub mod operation;
 pub mod poison;
 pub mod process;
+pub mod properties;
 pub mod random {
     //! Random numbers on a device: generators whose states are in device memory.
     //!
@@ -96,9 +97,7 @@ pub mod submission;
 pub mod texture;
 
 pub use backend::Backend;
-pub use device::{
-    Device, DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,
-};
+pub use device::Device;
 pub use dtype::narrow::types::*;
 pub use dtype::{DType, Element, Kind};
 pub use error::{Error, ErrorKind, Result, StatusExt};
@@ -110,6 +109,9 @@ pub use module::{
 };
 pub use nonblocking::backlog;
 pub use num_complex::Complex;
+pub use properties::{
+    DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,
+};
 pub use scalar::Scalar;
 pub use status::{Api, Status};
 pub use stream::{

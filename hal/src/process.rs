@@ -6,35 +6,16 @@ use std::marker::PhantomData;
 #[cfg(target_os = "linux")]
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{
-    Condvar, Mutex, MutexGuard, Once, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
+    Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
 };
 use std::{fmt, ptr};
 
 static EXITING: AtomicBool = AtomicBool::new(false);
-static REGISTER: Once = Once::new();
 
-/// Begins to watch for exit and fork. Backends call it when they are opened.
-pub fn watch() {
-    REGISTER.call_once(|| {
-        #[cfg(unix)]
-        // SAFETY: both handlers only store to atomics, which is allowed in a forked child and at exit, and
-        // they are not unloaded before the process ends.
-        unsafe {
-            libc::atexit(at_exit);
-            libc::pthread_atfork(None, None, Some(in_child));
-        }
-    });
-}
-
+/// Notes that the process runs its exit handlers.
 #[cfg(unix)]
-extern "C" fn at_exit() {
+pub(crate) extern "C" fn begin_exit() {
     EXITING.store(true, Ordering::Relaxed);
-}
-
-#[cfg(unix)]
-unsafe extern "C" fn in_child() {
-    crate::process::begin_generation();
-    crate::submission::forget_threads_of_parent();
 }
 
 /// Returns true while the process runs its exit handlers. Nothing may be freed from then on.
@@ -311,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_forked_child_finds_a_mutex_open_and_its_contents_fresh() {
-        watch();
+        crate::backend::watch_process();
         let mutex = ProcessMutex::new(|| 7);
         *mutex.lock() = 8;
         let held = mutex.lock();

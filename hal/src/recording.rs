@@ -16,10 +16,11 @@ mod report;
 pub use entry::{Kind, Work};
 pub use report::{Recording, Row, Sort, copy_rate};
 
-use crate::device::DeviceId;
+use crate::backend::watch_process;
 use crate::error::Result;
 use crate::event::EventOptions;
 use crate::process::{self, ProcessMutex};
+use crate::properties::DeviceId;
 use crate::stream::Stream;
 use crate::submission::some_may_capture;
 use entry::{State, Timing};
@@ -347,7 +348,7 @@ pub struct Session {
 impl Session {
     /// Begins to record the calls of all threads.
     pub fn begin() -> Session {
-        process::watch();
+        watch_process();
         let generation = process::generation();
         let mut state = STATE.lock();
         let first = state.begin();

@@ -8,13 +8,13 @@ pub use capture::{CaptureMode, Graph, StreamCapture};
 pub use memory::{PrefetchTarget, StreamMemory, gather_by_transfers};
 pub use transfer::{Direction, HostRange, Transfer, copy_array_overlapping, transfer_overlapping};
 
-use crate::device::DeviceId;
 use crate::enumeration::setters;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventOptions};
 use crate::interruption::call_in_stream;
 use crate::operation::Operation;
 use crate::poison::caught;
+use crate::properties::DeviceId;
 use crate::status::Status;
 use std::any::Any;
 use std::fmt::Debug;

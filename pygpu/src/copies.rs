@@ -288,13 +288,8 @@ pub(crate) fn queue_between(
             let work = || Work::new(Kind::Copy, "between devices").bytes(bytes as u64);
             // SAFETY: as for `queue`; the ranges are inside the memory that was checked for both sides.
             recording::queued(stream.as_ref(), work, || unsafe {
-                stream.transfer_peer(
-                    destination,
-                    to.device.as_ref(),
-                    source,
-                    from.device.as_ref(),
-                    bytes,
-                )
+                let peer = from.device.as_ref();
+                to.device.transfer_peer(stream.as_ref(), destination, source, peer, bytes)
             })
         })
     });

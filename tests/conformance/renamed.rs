@@ -5,8 +5,8 @@ use gpuarray::{
     Api, Backend, Device, DeviceId, Event, EventOptions, Features, PinnedOptions, Result, Stream,
     StreamOptions,
 };
-use hal::device::{DeviceAttribute, DeviceProperties, MemoryInfo};
 use hal::layers::{Layered, StreamLayer};
+use hal::properties::{DeviceAttribute, DeviceProperties, MemoryInfo};
 use std::any::Any;
 use std::sync::Arc;
 

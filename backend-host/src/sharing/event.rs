@@ -219,7 +219,7 @@ mod tests {
     use std::io::{Read as _, Write as _};
 
     fn memory() -> Arc<Memory> {
-        process::watch();
+        hal::backend::watch_process();
         Arc::new(Memory::new(1 << 30, 1 << 20))
     }
 

@@ -5,11 +5,11 @@ use super::context::{Context, lock};
 use super::device::DriverDevice;
 use super::state::DeviceState;
 use super::vendor::{Driver, Vendor, optional};
-use hal::backend::Backend;
-use hal::device::{Device, DeviceAttribute, DeviceProperties};
+use hal::backend::{Backend, watch_process};
+use hal::device::Device;
 use hal::error::{Error, ErrorKind, Result};
 use hal::library::{Library, Search};
-use hal::process;
+use hal::properties::{DeviceAttribute, DeviceProperties};
 use hal::status::{Api, Status, meaning};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int};
@@ -98,7 +98,7 @@ struct DriverBackend {
 /// of [`Calls`]; the vendor's part returns the driver's results unchanged. All other code of this crate
 /// trusts their results: addresses, sizes, handles.
 unsafe fn initialise(vendor: Box<dyn Vendor>, calls: Calls) -> Result<Arc<dyn Backend>> {
-    process::watch();
+    watch_process();
     let driver = Arc::new(Driver::new(vendor, calls));
     let unavailable = |code: c_int, what: &str| {
         // A driver without devices returns either number from its first call.

@@ -5,9 +5,9 @@
 //! ints. If they differ, the call is a method of [`Vendor`](super::vendor::Vendor) instead.
 
 use super::texture::{ArrayDescription, ResourceDescription, TextureDescription, ViewDescription};
-use hal::device::IpcHandle;
 use hal::error::Result;
 use hal::library::Library;
+use hal::properties::IpcHandle;
 use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 
 /// An opaque pointer that only the driver dereferences.

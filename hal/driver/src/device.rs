@@ -14,15 +14,15 @@ use super::texture::ArrayDescription;
 use super::texture_calls::TextureCalls;
 use super::vendor::optional;
 use codegen::compile::{Compilation, Compiled, compile_cached};
-use hal::device::{
-    Device, DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,
-    check_pitched,
-};
+use hal::device::{Device, check_pitched};
 use hal::error::{Error, ErrorKind, Result};
 use hal::event::{Event, EventOptions};
 use hal::features::Features;
 use hal::memory::drain_dropped;
 use hal::module::{LinkInput, LoadOptions, Module, ModuleSource};
+use hal::properties::{
+    DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,
+};
 use hal::status::Status;
 use hal::stream::{Stream, StreamOptions};
 use hal::texture::{ArrayShape, Sampling, TextureHandle, TextureResource};
@@ -429,6 +429,20 @@ unsafe impl Device for DriverDevice {
 
     fn disable_peer_access(&self, other: &dyn Device) -> Result<()> {
         sharing::set_peer_access(&self.context, own(other, &self.context)?.state(), false)
+    }
+
+    unsafe fn transfer_peer(
+        &self,
+        stream: &dyn Stream,
+        destination: u64,
+        source: u64,
+        source_device: &dyn Device,
+        bytes: usize,
+    ) -> Result<()> {
+        let (to, from) = (&self.context, &own(source_device, &self.context)?.context);
+        let stream = DriverStream::own(stream, to).or_else(|_| DriverStream::own(stream, from))?;
+        // SAFETY: the caller's promise.
+        unsafe { stream.transfer_between((destination, to), (source, from), bytes) }
     }
 
     fn kept_memory(&self) -> Result<usize> {

@@ -2,11 +2,11 @@
 
 use super::calls::{Handle, NO_TIMING};
 use super::context::Context;
-use hal::device::DeviceId;
 use hal::error::{Error, Result};
 use hal::event::{Event, EventOptions};
 use hal::locks::{MARKING, Ranked, RankedGuard};
 use hal::memory::is_left;
+use hal::properties::DeviceId;
 use hal::status::{AtomicStatus, Status};
 use std::any::Any;
 use std::sync::Arc;

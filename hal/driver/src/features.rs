@@ -2,8 +2,8 @@
 
 use crate::state::DeviceState;
 use crate::texture_calls::TextureCalls;
-use hal::device::DeviceAttribute;
 use hal::features::{Feature, Features};
+use hal::properties::DeviceAttribute;
 
 /// `CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH`; the backends translate the number.
 pub(super) const COOPERATIVE_LAUNCH: DeviceAttribute = DeviceAttribute(95);

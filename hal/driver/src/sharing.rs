@@ -5,9 +5,9 @@ use crate::event;
 use crate::event::DriverEvent;
 use crate::state::DeviceState;
 use crate::vendor::optional;
-use hal::device::IpcHandle;
 use hal::error::{Error, ErrorKind, Result};
 use hal::event::Event;
+use hal::properties::IpcHandle;
 use hal::status::Status;
 use std::sync::Arc;
 

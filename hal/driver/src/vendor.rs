@@ -4,11 +4,11 @@
 use super::blas::Blas;
 use super::calls::{Calls, Handle};
 use codegen::compile::{CodeCache, Compiled, Compiler};
-use hal::device::{DeviceAttribute, DeviceId};
 use hal::error::{Error, ErrorKind, Result, common_kind};
 use hal::features::Feature;
 use hal::module::{LinkInput, LoadOptions, Parameter};
 use hal::process;
+use hal::properties::{DeviceAttribute, DeviceId};
 use hal::status::{Api, Status, meaning};
 use hal::stream::Transfer;
 use hal::texture::{ArrayCopy, ArrayShape, Sampling, TextureResource};
@@ -145,7 +145,7 @@ pub trait Vendor: Send + Sync + Debug {
     /// Queues a copy between devices, each given with its context.
     ///
     /// # Safety
-    /// As for [`hal::stream::StreamMemory::transfer_peer`].
+    /// As for [`hal::Device::transfer_peer`].
     unsafe fn copy_peer(
         &self,
         destination: (u64, c_int, Handle),

@@ -1,14 +1,15 @@
 //! The decorated form of devices.
 
 use super::{Call, Decorated};
-use crate::device::{
-    Device, DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,
-};
+use crate::device::Device;
 use crate::error::Result;
 use crate::event::{Event, EventOptions};
 use crate::features::Features;
 use crate::module::Compiled;
 use crate::module::{LinkInput, LoadOptions, Module, ModuleSource};
+use crate::properties::{
+    DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,
+};
 use crate::stream::{Stream, StreamOptions};
 use crate::texture::{ArrayShape, Sampling, TextureHandle, TextureResource};
 use std::any::Any;
@@ -202,6 +203,20 @@ unsafe impl Device for Decorated<dyn Device> {
 
     fn disable_peer_access(&self, other: &dyn Device) -> Result<()> {
         self.call(Call::Configure, |d| d.disable_peer_access(other))
+    }
+
+    unsafe fn transfer_peer(
+        &self,
+        stream: &dyn Stream,
+        destination: u64,
+        source: u64,
+        source_device: &dyn Device,
+        bytes: usize,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise is passed on.
+        self.call(Call::Transfer, |d| unsafe {
+            d.transfer_peer(stream, destination, source, source_device, bytes)
+        })
     }
 
     fn kept_memory(&self) -> Result<usize> {

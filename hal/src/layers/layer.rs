@@ -6,11 +6,11 @@
 )]
 
 use super::Call;
-use crate::device::{Device, DeviceId};
 use crate::error::Result;
 use crate::event::{Event, EventOptions};
 use crate::memory::{Access, DeviceMemory, GraphObject, Use};
 use crate::operation::Operation;
+use crate::properties::DeviceId;
 use crate::status::Status;
 use crate::stream::{
     CaptureMode, Graph, HostRange, PrefetchTarget, Stream, StreamCapture, StreamCore, StreamMemory,
@@ -171,20 +171,6 @@ impl<L: StreamLayer> StreamMemory for Layered<L> {
     unsafe fn copy_array(&self, copy: &ArrayCopy) -> Result<()> {
         // SAFETY: as above.
         self.0.call(Call::Transfer, |s| unsafe { s.copy_array(copy) })
-    }
-
-    unsafe fn transfer_peer(
-        &self,
-        destination: u64,
-        destination_device: &dyn Device,
-        source: u64,
-        source_device: &dyn Device,
-        bytes: usize,
-    ) -> Result<()> {
-        // SAFETY: as above.
-        self.0.call(Call::Transfer, |s| unsafe {
-            s.transfer_peer(destination, destination_device, source, source_device, bytes)
-        })
     }
 
     unsafe fn prefetch(&self, address: u64, bytes: usize, to: PrefetchTarget) -> Result<()> {

@@ -1,11 +1,12 @@
 //! The decorated form of backends, events, modules and kernels.
 
 use crate::backend::Backend;
-use crate::device::{Device, DeviceId};
+use crate::device::Device;
 use crate::error::Result;
 use crate::event::Event;
 use crate::layers::{Call, Decorated, Layered, StreamLayer};
 use crate::module::{Kernel, KernelAttribute, LaunchConfig, Module, Parameter, SourceText};
+use crate::properties::DeviceId;
 use crate::status::{Api, Status};
 use crate::stream::{Graph, Stream};
 use std::any::Any;

@@ -2,10 +2,11 @@
 //! process.
 
 use super::{AccessGuard, DeviceMemory};
-use crate::device::{Device, IpcHandle};
+use crate::device::Device;
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::Access;
 use crate::process;
+use crate::properties::IpcHandle;
 use crate::recording;
 use crate::stream::{PrefetchTarget, Stream};
 use std::any::Any;

@@ -1,10 +1,10 @@
 //! Values that are dropped in a host function, and whose destruction may wait for the function's stream. A thread per
 //! device drops them instead.
 
-use crate::device::DeviceId;
 use crate::interruption::is_in_function;
 use crate::poison::caught;
 use crate::process::{ProcessCondition, ProcessMutex};
+use crate::properties::DeviceId;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,9 +1,10 @@
 //! Host memory that devices copy to and from at full speed.
 
 use super::{is_left, note_failed_free};
-use crate::device::{Device, PinnedOptions};
+use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::process;
+use crate::properties::PinnedOptions;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};

@@ -1,11 +1,11 @@
 //! The recorder's state: recorded calls, and the events that give their times.
 
 use super::{LIMIT, LINE, thread};
-use crate::device::DeviceId;
 use crate::dtype::DType;
 use crate::event::Event;
 use crate::module::LaunchConfig;
 use crate::operation::{Description, Input, Mapped, Operand, Operation};
+use crate::properties::DeviceId;
 use crate::stream::{Direction, Transfer};
 use std::collections::{HashMap, VecDeque};
 use std::mem;

@@ -1,10 +1,11 @@
 //! A finished recording: its rows, and their table, timeline and page.
 
 use super::entry::{Entry, Kind, State};
-use crate::device::{Device, DeviceId};
+use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::event::EventOptions;
 use crate::module::LaunchConfig;
+use crate::properties::DeviceId;
 use crate::stream::{Direction, StreamOptions, Transfer};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Write as _};

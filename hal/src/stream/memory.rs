@@ -1,7 +1,6 @@
 //! Copies and allocations that only some devices support, or support in a faster way.
 
 use super::{Direction, HostRange, StreamCore, Transfer};
-use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::texture::ArrayCopy;
 
@@ -97,28 +96,6 @@ pub trait StreamMemory: StreamCore {
     unsafe fn copy_array(&self, copy: &ArrayCopy) -> Result<()> {
         let _ = copy;
         Err(Error::unsupported("copy_array", "the backend has no textures"))
-    }
-
-    /// Queues a copy of `bytes` bytes from one device's memory to another's (`cuMemcpyPeerAsync`,
-    /// `hipMemcpyPeerAsync`). The stream belongs to one of the two devices. Overlapping bytes are read before they are
-    /// written.
-    ///
-    /// # Errors
-    /// `Unsupported` if the backend has only one device.
-    ///
-    /// # Safety
-    /// As for [`StreamCore::transfer`]; `destination` is memory of `destination_device` and `source` of
-    /// `source_device`.
-    unsafe fn transfer_peer(
-        &self,
-        destination: u64,
-        destination_device: &dyn Device,
-        source: u64,
-        source_device: &dyn Device,
-        bytes: usize,
-    ) -> Result<()> {
-        let _ = (destination, destination_device, source, source_device, bytes);
-        Err(Error::unsupported("transfer_peer", "the backend has no peer copies"))
     }
 
     /// Queues the migration of managed memory to the stream's device or to the host

@@ -99,7 +99,9 @@ fn run(context: &Context, stream: &Arc<dyn Stream>, copy: &Transfer, way: Way) -
         // SAFETY: both sides are in one block, which lives until the stream has been waited for.
         unsafe {
             match way {
-                Way::Peer => stream.transfer_peer(destination, device, source, device, width),
+                Way::Peer => {
+                    device.transfer_peer(stream.as_ref(), destination, source, device, width)
+                }
                 _ => stream.transfer(&Transfer { wait, ..*copy }),
             }
         }

@@ -35,10 +35,11 @@ fn peers_are_refused_by_name(context: &Context) -> Outcome {
     let disabled = context.device.disable_peer_access(other.as_ref());
     expect_error(disabled, kind, &["disable_peer_access", &named])?;
     let (stream, memory) = (context.stream()?, DeviceMemory::plain(&context.device, 8)?);
-    let (address, device) = (memory.address(), context.device.as_ref());
+    let (address, device) = (memory.address(), &context.device);
     // SAFETY: the copy is refused.
-    let copied = unsafe { stream.transfer_peer(address, device, address, other.as_ref(), 8) };
-    expect_error(copied, kind, &["transfer_peer"])
+    let copied =
+        unsafe { device.transfer_peer(stream.as_ref(), address, address, other.as_ref(), 8) };
+    expect_error(copied, kind, &["transfer_peer", &named])
 }
 
 fn a_device_is_no_peer_of_itself(context: &Context) -> Outcome {
@@ -62,10 +63,10 @@ fn a_device_of_another_backend_is_no_peer(context: &Context) -> Outcome {
     let enabled = context.device.enable_peer_access(other.as_ref());
     expect_error(enabled, kind, &["host:0", "another backend"])?;
     let memory = DeviceMemory::plain(&context.device, 8)?;
-    let (address, device) = (memory.address(), context.device.as_ref());
+    let (address, device) = (memory.address(), &context.device);
     let stream = context.stream()?;
     // SAFETY: the copy is refused.
-    let copied = unsafe { stream.transfer_peer(address, device, 64, other.as_ref(), 8) };
+    let copied = unsafe { device.transfer_peer(stream.as_ref(), address, 64, other.as_ref(), 8) };
     expect_error(copied, kind, &["host:0", "another backend"])
 }
 
@@ -96,13 +97,8 @@ fn copy(
     let ((to, to_device), (from, from_device)) = (to, from);
     // SAFETY: both memories are large enough, and live until the stream is waited for.
     unsafe {
-        stream.transfer_peer(
-            to.address(),
-            to_device.as_ref(),
-            from.address(),
-            from_device.as_ref(),
-            to.bytes(),
-        )
+        let (destination, source) = (to.address(), from.address());
+        to_device.transfer_peer(stream, destination, source, from_device.as_ref(), to.bytes())
     }
 }
 

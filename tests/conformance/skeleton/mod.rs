@@ -8,10 +8,10 @@ use gpuarray::{
     Api, Backend, Device, DeviceId, Error, ErrorKind, Event, EventOptions, Features, PinnedOptions,
     Result, Status, Stream, StreamOptions,
 };
-use hal::device::{DeviceAttribute, DeviceProperties, MemoryInfo};
 use hal::failures::Failures;
 use hal::memory::drain_dropped;
 use hal::poison::Unpoisoned as _;
+use hal::properties::{DeviceAttribute, DeviceProperties, MemoryInfo};
 use queue::{Mark, Progress, Queue};
 use std::alloc::Layout;
 use std::any::Any;

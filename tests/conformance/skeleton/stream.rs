@@ -91,7 +91,7 @@ impl StreamCore for SkeletonStream {
 
     fn record(&self, event: &dyn Event) -> Result<()> {
         self.status.during(|| {
-            event.check_record(self)?;
+            event.check_record(self.device_id())?;
             let event = own(event)?;
             let time = Arc::new(OnceLock::new());
             let reached = time.clone();
@@ -106,7 +106,7 @@ impl StreamCore for SkeletonStream {
 
     fn wait_event(&self, event: &dyn Event) -> Result<()> {
         self.status.during(|| {
-            event.check_wait(self, false)?;
+            event.check_wait(self.device_id(), false)?;
             if let Some(mark) = own(event)?.mark() {
                 self.submit(Box::new(move || {
                     mark.wait_as_work();

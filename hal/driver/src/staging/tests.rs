@@ -453,7 +453,7 @@ fn a_lost_device_is_not_asked_to_free_anything() {
 #[cfg(unix)]
 #[test]
 fn a_forked_child_leaves_the_ring_alone() {
-    hal::process::watch();
+    hal::backend::watch_process();
     let Device { fake, state } = Device::new();
     let stream = DriverStream::default_of(&state);
     round(&stream, HostToDevice, LEAST);

@@ -2,15 +2,15 @@
 
 use super::{DriverStream, Ownership, operation, transfer};
 use crate::calls::{Handle, NON_BLOCKING};
-use crate::device;
+use crate::context::Context;
 use crate::event::{self, DriverEvent};
 use crate::vendor::optional;
-use hal::device::{Device, DeviceId};
 use hal::error::{Error, Result};
 use hal::event::{Event, EventOptions};
 use hal::failures::{Cause, Failures};
 use hal::memory::{Access, DeviceMemory, GraphObject, Use};
 use hal::operation::Operation;
+use hal::properties::DeviceId;
 use hal::status::Status;
 use hal::stream::{
     CaptureMode, Direction, Graph, HostRange, PrefetchTarget, Stream, StreamCapture, StreamCore,
@@ -99,7 +99,7 @@ impl StreamCore for DriverStream {
 
     fn record(&self, event: &dyn Event) -> Result<()> {
         self.status.during(|| {
-            event.check_record(self)?;
+            event.check_record(self.device_id())?;
             if self.is_elsewhere() {
                 // The event is recorded after all work that the other thread has queued until now.
                 self.synchronize_device()?;
@@ -117,7 +117,7 @@ impl StreamCore for DriverStream {
 
     fn wait_event(&self, event: &dyn Event) -> Result<()> {
         self.status.during(|| {
-            event.check_wait(self, false)?;
+            event.check_wait(self.device_id(), false)?;
             let any = event;
             let event = event::own(event)?;
             event.handle_for(&self.context)?;
@@ -133,7 +133,7 @@ impl StreamCore for DriverStream {
             let has_waited = event.wait_on(&self.context, self.handle, how)?.is_some();
             drop(queueing);
             if !has_waited {
-                any.check_wait(self, true)?;
+                any.check_wait(self.device_id(), true)?;
                 self.join(event)?;
             }
             self.expose_if_captured()
@@ -272,19 +272,34 @@ impl StreamMemory for DriverStream {
         })
     }
 
-    unsafe fn transfer_peer(
+    unsafe fn prefetch(&self, address: u64, bytes: usize, to: PrefetchTarget) -> Result<()> {
+        self.status.during(|| {
+            let prefetch = optional!(self.context.driver, prefetch, "prefetch")?;
+            let device = match to {
+                PrefetchTarget::Device => self.context.device,
+                PrefetchTarget::Host => -1,
+            };
+            let _scope = self.enter()?;
+            let _adding = self.adding()?;
+            // SAFETY: the caller's promise.
+            let code = unsafe { prefetch(address, bytes, device, self.handle) };
+            self.context.check("prefetch", code)
+        })
+    }
+}
+
+impl DriverStream {
+    /// Queues a copy between two devices, each given with its context, of which one is the stream's.
+    ///
+    /// # Safety
+    /// As for [`hal::Device::transfer_peer`].
+    pub(crate) unsafe fn transfer_between(
         &self,
-        destination: u64,
-        destination_device: &dyn Device,
-        source: u64,
-        source_device: &dyn Device,
+        (destination, to): (u64, &Context),
+        (source, from): (u64, &Context),
         bytes: usize,
     ) -> Result<()> {
         self.status.during(|| {
-            let (to, from) = (
-                &device::own(destination_device, &self.context)?.state().context,
-                &device::own(source_device, &self.context)?.state().context,
-            );
             let linear =
                 Transfer::linear(Direction::DeviceToDevice, destination, source, bytes, false);
             if linear.overlaps() {
@@ -302,21 +317,6 @@ impl StreamMemory for DriverStream {
             // SAFETY: the caller's promise; contexts and stream are live.
             let code = unsafe { vendor.copy_peer(destination, source, bytes, self.handle) };
             self.context.check("transfer_peer", code)
-        })
-    }
-
-    unsafe fn prefetch(&self, address: u64, bytes: usize, to: PrefetchTarget) -> Result<()> {
-        self.status.during(|| {
-            let prefetch = optional!(self.context.driver, prefetch, "prefetch")?;
-            let device = match to {
-                PrefetchTarget::Device => self.context.device,
-                PrefetchTarget::Host => -1,
-            };
-            let _scope = self.enter()?;
-            let _adding = self.adding()?;
-            // SAFETY: the caller's promise.
-            let code = unsafe { prefetch(address, bytes, device, self.handle) };
-            self.context.check("prefetch", code)
         })
     }
 }

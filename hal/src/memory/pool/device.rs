@@ -5,10 +5,11 @@
 //! only the pool refers to it.
 
 use super::{Bins, PoolCounts, bin_number, block_size};
-use crate::device::{Device, DeviceId};
+use crate::device::Device;
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::{Allocator, DeviceMemory};
 use crate::process::ProcessMutex;
+use crate::properties::DeviceId;
 use crate::stream::Stream;
 use std::collections::HashMap;
 use std::fmt;

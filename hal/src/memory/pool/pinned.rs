@@ -1,10 +1,11 @@
 //! A pool of page-locked memory.
 
 use super::{Bins, PoolCounts, bin_number, block_size};
-use crate::device::{Device, DeviceId, PinnedOptions};
+use crate::device::Device;
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::PinnedMemory;
 use crate::process::{self, ProcessMutex};
+use crate::properties::{DeviceId, PinnedOptions};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, OnceLock};

@@ -168,7 +168,7 @@ impl DeviceProperties {
     }
 }
 
-/// A numbered attribute of a device for [`Device::attribute`](super::Device::attribute). Every backend uses the
+/// A numbered attribute of a device for [`Device::attribute`](crate::Device::attribute). Every backend uses the
 /// numbers of `CUdevice_attribute`, including those without a constant here.
 ///
 /// The largest block that a device runs, by name and by number:
@@ -240,7 +240,7 @@ impl DeviceAttribute {
     pub const CONCURRENT_MANAGED_ACCESS: Self = Self(89);
 }
 
-/// The sizes of a device's memory, as [`Device::memory_info`](super::Device::memory_info) returns
+/// The sizes of a device's memory, as [`Device::memory_info`](crate::Device::memory_info) returns
 /// them.
 ///
 /// A chunk size that fills half of the free memory:
@@ -284,7 +284,7 @@ pub struct PinnedOptions {
     /// (`CU_MEMHOSTALLOC_PORTABLE`).
     pub portable: bool,
     /// True if kernels can use the memory, at the address that
-    /// [`Device::pinned_address`](super::Device::pinned_address) returns
+    /// [`Device::pinned_address`](crate::Device::pinned_address) returns
     /// (`CU_MEMHOSTALLOC_DEVICEMAP`).
     pub mapped: bool,
     /// Accepted for compatibility with `CU_MEMHOSTALLOC_WRITECOMBINED`, and ignored: the memory belongs to the
