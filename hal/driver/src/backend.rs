@@ -1,7 +1,7 @@
 //! A vendor's backend: opening its library, its initialised driver, and its devices.
 
 use super::calls::{Calls, Names, VendorCalls};
-use super::context::{Context, lock};
+use super::context::Context;
 use super::device::DriverDevice;
 use super::state::DeviceState;
 use super::vendor::{Driver, Vendor, optional};
@@ -9,6 +9,7 @@ use hal::backend::{Backend, watch_process};
 use hal::device::Device;
 use hal::error::{Error, ErrorKind, Result};
 use hal::library::{Library, Search};
+use hal::poison::Unpoisoned as _;
 use hal::properties::{DeviceAttribute, DeviceProperties};
 use hal::status::{Api, Status, meaning};
 use std::collections::BTreeMap;
@@ -208,7 +209,7 @@ impl Backend for DriverBackend {
                 ),
             ));
         }
-        let mut devices = lock(&self.devices);
+        let mut devices = self.devices.lock().unpoisoned();
         if let Some(known) = devices.get(&ordinal) {
             return Ok(known.clone());
         }

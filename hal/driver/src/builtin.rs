@@ -11,12 +11,13 @@ use codegen::source::KernelSpec;
 use hal::error::{Error, Result};
 use hal::locks::{LOADING, Ranked};
 use hal::nonblocking;
+use hal::poison::Unpoisoned as _;
 use hal::status::Status;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::ffi::CString;
 use std::ptr::null_mut;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 
 /// The kernels of a specification, in the order of their names.
 pub(super) type Kernels = SmallVec<[Handle; 3]>;
@@ -59,7 +60,7 @@ impl Builtins {
     /// Returns the result of `find` among the kernels of this epoch.
     #[inline]
     fn known<T>(&self, find: impl FnOnce(&LoadedKernels) -> Option<T>) -> Option<T> {
-        let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
+        let loaded = self.loaded.read().unpoisoned();
         if loaded.epoch == self.context.epoch() { find(&loaded) } else { None }
     }
 
@@ -120,7 +121,7 @@ impl Builtins {
 
     /// Stores loaded code with `enter`, unless a reset has destroyed it since `epoch`.
     fn keep<T>(&self, epoch: u64, enter: impl FnOnce(&mut LoadedKernels) -> T) -> Result<()> {
-        let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
+        let mut loaded = self.loaded.write().unpoisoned();
         self.context.check_epoch(epoch)?;
         if loaded.epoch != epoch {
             *loaded = LoadedKernels { epoch, ..LoadedKernels::default() };

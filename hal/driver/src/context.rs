@@ -17,15 +17,10 @@ use std::cell::Cell;
 use std::ffi::c_int;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// `CUDA_ERROR_INVALID_CONTEXT` and `_CONTEXT_IS_DESTROYED`.
 const GONE: [c_int; 2] = [201, 709];
-
-/// Locks a mutex. The protected value is valid after every step, so a panic elsewhere does not poison it.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// What lives in a context, and ends with it.
 pub(super) trait Contents: Debug + Send + Sync {

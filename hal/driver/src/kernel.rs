@@ -1,13 +1,14 @@
 //! Loaded code, and its kernels.
 
 use crate::calls::Handle;
-use crate::context::{Context, lock};
+use crate::context::Context;
 use crate::features::COOPERATIVE_LAUNCH;
 use crate::stream::DriverStream;
 use crate::vendor::{KernelParameters, Lasting, optional};
 use hal::error::{Error, ErrorKind, Result};
 use hal::memory::{GraphObject, is_left};
 use hal::module::{Kernel, KernelAttribute, LaunchConfig, LaunchLimits, Parameter};
+use hal::poison::Unpoisoned as _;
 use hal::properties::DeviceAttribute;
 use hal::status::Status;
 use hal::stream::{Stream, StreamCapture};
@@ -97,7 +98,7 @@ impl DriverKernel {
     #[cold]
     fn raise_shared_limit(&self, bytes: u32) -> Result<()> {
         let context = self.context();
-        let _raising = lock(&self.raising);
+        let _raising = self.raising.lock().unpoisoned();
         if bytes <= self.shared_limit.load(Ordering::Acquire) {
             return Ok(());
         }

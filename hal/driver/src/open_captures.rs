@@ -2,11 +2,12 @@
 //! allocated until the graph is gone ([`CapturedMemory`]).
 
 use crate::calls::Handle;
-use crate::context::{Context, lock};
+use crate::context::Context;
 use crate::memory::DeviceAllocator;
 use hal::error::Result;
 use hal::locks::{CAPTURES, LEAF, Ranked};
 use hal::memory::{Access, CapturedMemory, DeviceMemory, GraphBlocks};
+use hal::poison::Unpoisoned as _;
 use hal::process;
 use hal::status::Status;
 use std::collections::{HashMap, HashSet};
@@ -135,7 +136,7 @@ impl OpenCaptures {
         let kept = self.new_memory();
         if !attach(&self.context, stream, &kept)? {
             // The graph's end is not visible; the memory is freed with the stream's object at the earliest.
-            lock(unattached).push(kept.clone());
+            unattached.lock().unpoisoned().push(kept.clone());
         }
         let mut open = self.open.lock();
         open.retain(|_, it| !matches!(it, OpenCapture::External(kept) if kept.strong_count() == 0));

@@ -14,11 +14,12 @@ mod tests;
 mod workers;
 
 use crate::calls::Handle;
-use crate::context::{Context, lock};
+use crate::context::Context;
 use crate::event::DriverEvent;
 use buffers::{Failure, HostSide, Part, PlacedRange, Sizes};
 use hal::error::{Error, ErrorKind, Result};
 use hal::event::{Event, EventOptions};
+use hal::poison::Unpoisoned as _;
 use hal::status::Status;
 use hal::stream::{Direction, HostRange, Transfer};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -64,7 +65,7 @@ impl Staging {
         let context = &self.context;
         // Before taking the lock, because a reset takes these locks in the other order.
         let (handle, epoch) = (context.handle()?, context.epoch());
-        let mut workers = lock(&self.workers);
+        let mut workers = self.workers.lock().unpoisoned();
         if let Some(workers) = workers.as_ref().filter(|workers| workers.epoch == epoch) {
             return Ok(Some(workers.clone()));
         }
@@ -80,7 +81,7 @@ impl Staging {
 
     /// Forgets threads that cannot work.
     fn discard(&self, useless: &Arc<Workers>) {
-        lock(&self.workers).take_if(|workers| Arc::ptr_eq(workers, useless));
+        self.workers.lock().unpoisoned().take_if(|workers| Arc::ptr_eq(workers, useless));
     }
 
     /// Ends the threads and frees the chunks, after the copies in progress; a later copy creates
@@ -97,7 +98,7 @@ impl Staging {
         if !context.is_alive(context.epoch()) {
             return;
         }
-        let mut workers = lock(&self.workers);
+        let mut workers = self.workers.lock().unpoisoned();
         if let Some(workers) = workers.take() {
             // During a reset by this process, their objects still exist, although the epoch was
             // already incremented once.

@@ -6,12 +6,11 @@
 
 use super::buffers::{Failure, Part, SLOTS, Sizes, StagingBuffers};
 use crate::calls::Handle;
-use crate::context::lock;
 use crate::vendor::Driver;
-use hal::poison::caught;
+use hal::poison::{Unpoisoned as _, caught};
 use hal::status::Status;
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 
 /// A caller's copy.
@@ -94,13 +93,13 @@ impl Workers {
         });
         for _ in 0..sizes.threads {
             let own = workers.clone();
-            lock(&workers.state).threads += 1;
+            workers.state.lock().unpoisoned().threads += 1;
             let thread = thread::Builder::new().name("pygpu-staging".to_owned());
             // The thread's handle is not kept: a forked child must not use it, and `close` counts
             // the threads instead.
             if let Err(error) = thread.spawn(move || own.serve()) {
                 log::debug!("a staging thread could not be started: {error}");
-                lock(&workers.state).threads -= 1;
+                workers.state.lock().unpoisoned().threads -= 1;
             }
         }
         workers
@@ -112,7 +111,7 @@ impl Workers {
     /// The bytes are allocated on both sides, work that uses them has finished, and nothing else
     /// accesses them until the call returns.
     pub(super) unsafe fn run(&self, copy: Part) -> Result<(), Failure> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock().unpoisoned();
         if state.threads == 0 || state.closing.is_some() {
             return Err(Failure::NoThreads);
         }
@@ -136,7 +135,7 @@ impl Workers {
     /// Ends the threads after the copies in progress, and waits for that. They free their objects
     /// if `free` is true.
     pub(super) fn close(&self, free: bool) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock().unpoisoned();
         state.closing = Some(free);
         self.work.notify_all();
         while state.threads > 0 {
@@ -197,7 +196,7 @@ impl Workers {
                 self.report(part, started);
             }
         }
-        lock(&self.state).closing != Some(false)
+        self.state.lock().unpoisoned().closing != Some(false)
     }
 
     /// Makes the context current on this thread.
@@ -214,7 +213,7 @@ impl Workers {
 
     /// Returns the next part; waits for one if `may_wait`.
     fn next(&self, may_wait: bool) -> Next {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock().unpoisoned();
         loop {
             if let Some(part) = state.take_part() {
                 return Next::Part(part);
@@ -231,7 +230,7 @@ impl Workers {
 
     /// Counts a part as finished. A failure ends its copy on every thread.
     fn report(&self, part: Part, result: Result<(), Failure>) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock().unpoisoned();
         if let Some(job) = state.jobs.iter_mut().find(|job| job.rest.job == part.job) {
             job.busy -= part.bytes;
             if let Err(failure) = result {
@@ -246,7 +245,7 @@ impl Workers {
 
     /// Counts the thread as ended. After the last one, copies that have not begun fail.
     fn leave(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock().unpoisoned();
         state.threads -= 1;
         if state.threads == 0 {
             for job in state.jobs.iter_mut().filter(|job| job.rest.bytes > 0) {
@@ -264,7 +263,7 @@ fn guarded<T>(call: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
 }
 
 fn wait<'a>(condition: &Condvar, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-    condition.wait(state).unwrap_or_else(PoisonError::into_inner)
+    condition.wait(state).unpoisoned()
 }
 
 #[cfg(test)]

@@ -2,13 +2,14 @@
 //! must come after it. Device memory is memory of the test.
 
 use crate::calls::{Calls, Handle, Names};
-use crate::context::{Context, lock};
+use crate::context::Context;
 use crate::state::DeviceState;
 use crate::vendor::{Driver, Vendor};
 use codegen::compile::{Compiled, Compiler};
 use hal::error::{Error, Result};
 use hal::features::Feature;
 use hal::module::{LinkInput, LoadOptions};
+use hal::poison::Unpoisoned as _;
 use hal::status::{Api, Status};
 use hal::stream::Transfer;
 use hal::texture::ArrayCopy;
@@ -118,7 +119,7 @@ impl Fake {
         state.streams.insert(0, VecDeque::new());
         let calls_to_panic = AtomicUsize::new(usize::MAX);
         let fake = Arc::new(Fake { state: Mutex::new(state), calls_to_panic });
-        let mut drivers = lock(&DRIVERS);
+        let mut drivers = DRIVERS.lock().unpoisoned();
         let number = drivers.len() + 1;
         drivers.insert(number, fake.clone());
         let driver = Driver::new(Box::new(FakeVendor { number }), calls());
@@ -127,12 +128,12 @@ impl Fake {
 
     /// Makes `call` return `code` from its `time`th call on.
     pub(super) fn fail(&self, call: &'static str, time: usize, code: c_int) {
-        lock(&self.state).failures.push((call, time, code));
+        self.state.lock().unpoisoned().failures.push((call, time, code));
     }
 
     /// Blocks or unblocks a stream's work.
     pub(super) fn shut(&self, stream: u64, shut: bool) {
-        let streams = &mut lock(&self.state).shut;
+        let streams = &mut self.state.lock().unpoisoned().shut;
         if shut {
             streams.insert(stream as Handle)
         } else {
@@ -142,43 +143,43 @@ impl Fake {
 
     /// Makes all calls succeed again.
     pub(super) fn mend(&self) {
-        lock(&self.state).failures.clear();
+        self.state.lock().unpoisoned().failures.clear();
     }
 
     /// Returns the number of times a call was made.
     pub(super) fn count(&self, call: &str) -> usize {
-        lock(&self.state).counts.get(call).copied().unwrap_or(0)
+        self.state.lock().unpoisoned().counts.get(call).copied().unwrap_or(0)
     }
 
     /// Returns the bytes of page-locked memory.
     pub(super) fn pinned_bytes(&self) -> usize {
-        lock(&self.state).pinned.values().map(Vec::len).sum()
+        self.state.lock().unpoisoned().pinned.values().map(Vec::len).sum()
     }
 
     /// Returns the number of live objects: streams except the default one, events, pinned blocks.
     pub(super) fn live(&self) -> [usize; 3] {
-        let state = lock(&self.state);
+        let state = self.state.lock().unpoisoned();
         [state.streams.len() - 1, state.events.len(), state.pinned.len()]
     }
 
     /// Returns true if no queued copy might still run.
     pub(super) fn is_idle(&self) -> bool {
-        let state = lock(&self.state);
+        let state = self.state.lock().unpoisoned();
         !state.streams.values().flatten().any(|work| matches!(work, Work::Copy { .. }))
     }
 
     /// Registers the range as page-locked.
     pub(super) fn pin(&self, memory: Vec<u8>) -> u64 {
         let address = memory.as_ptr() as usize;
-        lock(&self.state).pinned.insert(address, memory);
+        self.state.lock().unpoisoned().pinned.insert(address, memory);
         address as u64
     }
 }
 
 /// Runs a call on the current driver, unless the test makes it fail.
 fn call(name: &'static str, run: impl FnOnce(&mut State) -> c_int) -> c_int {
-    let Some(fake) = lock(&DRIVERS).get(&CURRENT.get()).cloned() else { return 201 };
-    let mut state = lock(&fake.state);
+    let Some(fake) = DRIVERS.lock().unpoisoned().get(&CURRENT.get()).cloned() else { return 201 };
+    let mut state = fake.state.lock().unpoisoned();
     let count = state.counts.entry(name).or_default();
     *count += 1;
     let count = *count;
@@ -511,7 +512,7 @@ impl Vendor for FakeVendor {
     }
 
     fn current(&self) -> (c_int, Handle) {
-        let fake = lock(&DRIVERS).get(&self.number).cloned().expect("a driver");
+        let fake = DRIVERS.lock().unpoisoned().get(&self.number).cloned().expect("a driver");
         if thread::current().name() == Some("pygpu-staging") {
             let less = |left: usize| left.checked_sub(1);
             let left = fake.calls_to_panic.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
@@ -560,8 +561,8 @@ impl Vendor for FakeVendor {
     }
 
     fn knows(&self, address: u64) -> bool {
-        let fake = lock(&DRIVERS).get(&self.number).cloned();
-        fake.is_some_and(|fake| lock(&fake.state).pins(address))
+        let fake = DRIVERS.lock().unpoisoned().get(&self.number).cloned();
+        fake.is_some_and(|fake| fake.state.lock().unpoisoned().pins(address))
     }
 
     fn compiler(&self) -> Result<Arc<dyn Compiler>> {
