@@ -84,7 +84,7 @@
 //!
 //! A backend is opened when the program asks for it. A missing driver is an ordinary
 //! [`ErrorKind::BackendUnavailable`], never a panic. Dropping an array frees its memory after the work that uses it,
-//! on every stream. This crate re-exports what programs use. Backends, decorators and bindings depend on the crates
+//! on every stream. This crate re-exports what programs use. Backends, layers and bindings depend on the crates
 //! `gpuarray-hal`, `gpuarray-array`, `gpuarray-codegen` and `gpuarray-driver` directly.
 //!
 //! # Features

@@ -12,7 +12,7 @@ use gpuarray::{
     FusedBlock, MemoryInfo, Number, Result, Status, StreamOptions,
 };
 use hal::interruption;
-use hal::layers::{Call, Fault, FaultInjector, Interceptor, decorate};
+use hal::layers::{Call, Fault, FaultInjector, Interceptor, intercept};
 use hal::memory::TextureArray;
 use hal::texture::{ArrayShape, ChannelFormat, TexelFormat};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,7 +31,7 @@ impl Bench {
         let config = HostConfig { memory: 16 << 20, cache: 4 << 20, threads: 1 };
         let plain = HostBackend::with_config(config);
         let injector = Arc::new(FaultInjector::new());
-        let faulty = decorate(plain.clone(), injector.clone());
+        let faulty = intercept(plain.clone(), injector.clone());
         Bench { plain, faulty, injector }
     }
 
@@ -280,7 +280,7 @@ impl Interceptor for Writer {
 fn values_are_those_before_another_threads_write() {
     let config = HostConfig { memory: 16 << 20, cache: 0, threads: 1 };
     let writer = Arc::new(Writer::default());
-    let backend = decorate(HostBackend::with_config(config), writer.clone());
+    let backend = intercept(HostBackend::with_config(config), writer.clone());
     let device = backend.device(0).unwrap();
     let combine: [fn(&Expression, Array) -> Result<Array>; 4] = [
         |it, _| it.reduce(Reduction::Sum, DType::Int64, None, true),

@@ -572,7 +572,7 @@ pub unsafe trait Device: Send + Sync + Debug {
         self.id().lacks("reset", "cannot be reset")
     }
 
-    /// Returns the backend's own object, inside all decorators.
+    /// Returns the backend's own object, inside all layers.
     fn as_any(&self) -> &dyn Any;
 }
 

@@ -139,7 +139,7 @@ pub unsafe trait Event: Send + Sync + Debug {
     /// Returns the status of the last call on this event; success if there was none.
     fn last_status(&self) -> Status;
 
-    /// Returns the backend's own object, inside all decorators.
+    /// Returns the backend's own object, inside all layers.
     fn as_any(&self) -> &dyn Any;
 }
 

@@ -7,7 +7,7 @@ mod rules;
 #[doc(hidden)]
 pub mod table;
 
-pub use rules::{Compute, Cost, Kinds, Start, Usage, Value};
+pub use rules::{Compute, Cost, Kinds, Start, Usage, ValueType};
 
 use crate::dtype::{DType, Kind};
 use crate::enumeration::enumeration;
@@ -25,7 +25,7 @@ pub struct Properties {
     /// The type that it computes in.
     pub compute: Compute,
     /// The type of its value.
-    pub value: Value,
+    pub value: ValueType,
     /// The number of instructions, by class.
     pub cost: Cost,
     /// The way in which programs call it.
@@ -56,7 +56,7 @@ macro_rules! functions {
                 name: $text,
                 kinds: Kinds::$kinds,
                 compute: Compute::$compute,
-                value: Value::$value,
+                value: ValueType::$value,
                 cost: Cost::$cost,
                 usage: Usage::of(&[$(Usage::$usage)?]),
                 numpy: rules::first(&[$($numpy)?]),
@@ -353,8 +353,8 @@ macro_rules! reduction {
             }
 
             /// Returns the type of the value.
-            pub const fn value(self) -> Value {
-                match self { $(Reduction::$variant => Value::$value,)* }
+            pub const fn value(self) -> ValueType {
+                match self { $(Reduction::$variant => ValueType::$value,)* }
             }
 
             /// Returns the value that the reduction starts with.

@@ -1,5 +1,5 @@
-//! Decorators: wrappers that implement the same traits and show every call to an [`Interceptor`] first. The same
-//! mechanism provides fault injection, tracing and checking for every backend.
+//! Layers: wrappers that implement the same traits. [`intercept`] shows every call to an [`Interceptor`] first, which
+//! provides fault injection, tracing and checking for every backend.
 
 mod device;
 mod layer;
@@ -16,7 +16,7 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
 enumeration! {
-/// The calls that a decorator sees, by kind.
+/// The calls that an interceptor sees, by kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Call {
@@ -83,37 +83,37 @@ impl Call {
     }
 }
 
-/// A function that runs before each decorated call.
+/// A function that runs before each intercepted call.
 pub trait Interceptor: Send + Sync + Debug {
     /// Runs before the inner call. If it returns an error, that error is the call's result. The caller may hold
     /// locks of the memory that the call uses, so the implementation must not use a device.
     ///
     /// # Errors
-    /// The error with which the decorated call fails.
+    /// The error with which the intercepted call fails.
     fn before(&self, call: Call) -> Result<()>;
 }
 
 /// Returns `inner` wrapped so that `interceptor` sees every call of the backend and its objects first.
-pub fn decorate(inner: Arc<dyn Backend>, interceptor: Arc<dyn Interceptor>) -> Arc<dyn Backend> {
-    Arc::new(Decorated { interceptor, inner, status: AtomicStatus::new() })
+pub fn intercept(inner: Arc<dyn Backend>, interceptor: Arc<dyn Interceptor>) -> Arc<dyn Backend> {
+    Arc::new(Intercepted { interceptor, inner, status: AtomicStatus::new() })
 }
 
-impl<T: ?Sized + Debug> Debug for Decorated<T> {
+impl<T: ?Sized + Debug> Debug for Intercepted<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Decorated({:?})", &self.inner)
+        write!(f, "Intercepted({:?})", &self.inner)
     }
 }
 
-struct Decorated<T: ?Sized> {
+struct Intercepted<T: ?Sized> {
     interceptor: Arc<dyn Interceptor>,
     inner: Arc<T>,
     /// The status of the last call, real or injected.
     status: AtomicStatus,
 }
 
-impl<T: ?Sized> Decorated<T> {
-    fn wrap<U: ?Sized>(&self, inner: Arc<U>) -> Decorated<U> {
-        Decorated { interceptor: self.interceptor.clone(), inner, status: AtomicStatus::new() }
+impl<T: ?Sized> Intercepted<T> {
+    fn wrap<U: ?Sized>(&self, inner: Arc<U>) -> Intercepted<U> {
+        Intercepted { interceptor: self.interceptor.clone(), inner, status: AtomicStatus::new() }
     }
 
     fn call<R>(&self, call: Call, inner: impl FnOnce(&T) -> Result<R>) -> Result<R> {

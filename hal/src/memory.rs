@@ -145,7 +145,7 @@ pub struct DeviceMemory {
     owner: Owner,
     generation: u32,
     /// The number of [`AddressLease`]s, or [`RELEASED`].
-    holds: AtomicU32,
+    leases: AtomicU32,
     /// [`Device::epoch`] when the memory was allocated.
     epoch: u64,
     usage: Usage,
@@ -252,7 +252,7 @@ impl DeviceMemory {
             bytes,
             owner,
             generation: process::generation(),
-            holds: AtomicU32::new(0),
+            leases: AtomicU32::new(0),
             epoch: device.epoch(),
             usage: Usage::new(stream.clone()),
             deferred: DeferredReaders::default(),
@@ -282,7 +282,7 @@ impl DeviceMemory {
             bytes: bytes.len(),
             owner: Owner::Whole(whole.clone()),
             generation: self.generation,
-            holds: AtomicU32::new(0),
+            leases: AtomicU32::new(0),
             epoch: self.epoch,
             usage,
             deferred: DeferredReaders::default(),
@@ -378,7 +378,7 @@ impl DeviceMemory {
         self.check_whole("release")?;
         self.queue_deferred()?;
         self.usage.before_retiring()?;
-        self.end_holds()?;
+        self.end_leases()?;
         if self.is_out_of_reach() {
             // Before any lock: a thread of the parent may have held it at a fork.
             self.usage.abandon();
@@ -429,7 +429,7 @@ impl DeviceMemory {
         }
         self.queue_deferred()?;
         self.usage.before_retiring()?;
-        self.end_holds()?;
+        self.end_leases()?;
         let Some(stream) = self.usage.retire(self)? else { return Ok(None) };
         let usage = Usage::new(stream);
         Ok(Some(DeviceMemory {
@@ -438,7 +438,7 @@ impl DeviceMemory {
             bytes: self.bytes,
             owner,
             generation: self.generation,
-            holds: AtomicU32::new(0),
+            leases: AtomicU32::new(0),
             epoch: self.epoch,
             usage,
             deferred: DeferredReaders::default(),
@@ -535,7 +535,7 @@ impl DeviceMemory {
             bytes: self.bytes,
             owner: mem::replace(&mut self.owner, Owner::Stream),
             generation: self.generation,
-            holds: mem::take(&mut self.holds),
+            leases: mem::take(&mut self.leases),
             epoch: self.epoch,
             usage: mem::replace(&mut self.usage, empty),
             deferred: DeferredReaders::default(),

@@ -273,7 +273,7 @@ pub trait Module: Send + Sync + Debug {
         ""
     }
 
-    /// Returns the backend's own object, inside all decorators.
+    /// Returns the backend's own object, inside all layers.
     fn as_any(&self) -> &dyn Any;
 }
 

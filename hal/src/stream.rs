@@ -237,7 +237,7 @@ pub trait StreamCore: Send + Sync + Debug {
     /// do not change it, because objects do so implicitly.
     fn last_status(&self) -> Status;
 
-    /// Returns the backend's own object, inside all decorators.
+    /// Returns the backend's own object, inside all layers.
     fn as_any(&self) -> &dyn Any;
 }
 

@@ -209,7 +209,7 @@ pub(crate) fn view<'py>(
 
 /// Returns an object that prevents memory from being freed, returned to a pool or closed.
 fn hold<'py>(py: Python<'py>, memory: &Arc<DeviceMemory>) -> PyResult<Bound<'py, PyAny>> {
-    let hold = memory.hold().or_raise()?;
+    let hold = memory.lease().or_raise()?;
     let drop_hold = |hold, _| drop_unlocked(hold);
     Ok(PyCapsule::new_with_value_and_destructor(py, hold, HOLD, drop_hold)?.into_any())
 }

@@ -169,7 +169,7 @@ pub(crate) fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         let target = PyDict::new(py);
         target.set_item("name", embedded.name())?;
         target.set_item("compiler", embedded.compiler())?;
-        target.set_item("kernels", embedded.kernels())?;
+        target.set_item("kernels", embedded.kernel_count())?;
         target.set_item("bytes", embedded.bytes())?;
         targets.append(target)?;
     }

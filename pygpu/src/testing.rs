@@ -3,7 +3,7 @@
 
 use crate::current_device::backend;
 use gpuarray::{Backend, ErrorKind};
-use hal::layers::{Call, Fault, FaultInjector, decorate};
+use hal::layers::{Call, Fault, FaultInjector, intercept};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::{Arc, OnceLock};
@@ -26,7 +26,7 @@ pub(crate) fn watched(opened: Arc<dyn Backend>) -> Arc<dyn Backend> {
     if std::env::var_os(FAULTS_VARIABLE).is_none_or(|value| value.is_empty()) {
         return opened;
     }
-    decorate(opened, INJECTOR.get_or_init(|| Arc::new(FaultInjector::new())).clone())
+    intercept(opened, INJECTOR.get_or_init(|| Arc::new(FaultInjector::new())).clone())
 }
 
 fn injector() -> PyResult<&'static Arc<FaultInjector>> {

@@ -147,6 +147,6 @@ fn compile(target: &str, flags: u32, wavefront: u64, one_in: usize) {
         kernels += expected;
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
-    assert_eq!(embedded.kernels(), kernels);
+    assert_eq!(embedded.kernel_count(), kernels);
     assert!(one_in > 1 || kernels > 1500, "{kernels}");
 }

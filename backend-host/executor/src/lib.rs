@@ -1,4 +1,4 @@
-//! CUDA C on the CPU: a compiler driver, and an executor of kernels.
+//! CUDA C on the CPU: the calls of a C\+\+ compiler, and an executor of kernels.
 //!
 //! The crate is independent of arrays and devices. A [`Compiler`] turns a text into a shared library, using
 //! the system's C++ compiler. A [`Library`] is that library loaded into the process, and its [`Kernel`]s can

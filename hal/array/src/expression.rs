@@ -97,11 +97,11 @@ struct Pending {
 #[derive(Clone)]
 enum Part {
     Node(Arc<Node>),
-    Value(Value),
+    Leaf(Leaf),
 }
 
 /// An array, or a number of the type that a function takes.
-type Value = Input<Array, Scalar>;
+type Leaf = Input<Array, Scalar>;
 
 /// An argument of an [`Expression`]: another expression, an array or a number.
 ///
@@ -203,7 +203,7 @@ impl Node {
                 }
                 State::Done(_) => true,
             },
-            Part::Value(_) => true,
+            Part::Leaf(_) => true,
         };
         match &mut *self.state.lock().unpoisoned() {
             State::Pending(pending) if pending.parts.iter().all(is_here) => {
@@ -219,9 +219,9 @@ impl Node {
         let State::Pending(pending) = &*self.state.lock().unpoisoned() else { return };
         for part in &pending.parts {
             match part {
-                Part::Value(Input::Array(array)) => call(array),
+                Part::Leaf(Input::Array(array)) => call(array),
                 Part::Node(node) => node.done().iter().for_each(&mut call),
-                Part::Value(Input::Scalar(_)) => {}
+                Part::Leaf(Input::Scalar(_)) => {}
             }
         }
     }
@@ -343,17 +343,17 @@ impl Expression {
                 ExpressionArgument::Expression(expression) => expression.part(&mut size),
                 ExpressionArgument::Value(Argument::Array(array)) => {
                     size.inputs += 1;
-                    Part::Value(Input::Array((*array).clone()))
+                    Part::Leaf(Input::Array((*array).clone()))
                 }
                 ExpressionArgument::Value(Argument::Scalar(scalar)) => {
                     size.inputs += 1;
-                    Part::Value(Input::Scalar(function.take_scalar(position, compute, scalar)?))
+                    Part::Leaf(Input::Scalar(function.take_scalar(position, compute, scalar)?))
                 }
                 ExpressionArgument::Value(Argument::Number(number)) => {
                     size.inputs += 1;
                     let wanted = function.argument(position, compute).unwrap_or(compute);
                     let scalar = number.to_scalar(wanted)?;
-                    Part::Value(Input::Scalar(function.take_scalar(position, compute, &scalar)?))
+                    Part::Leaf(Input::Scalar(function.take_scalar(position, compute, &scalar)?))
                 }
             });
         }
@@ -362,7 +362,7 @@ impl Expression {
             for part in &mut parts {
                 if let Part::Node(node) = part {
                     let node = node.clone();
-                    *part = Part::Value(Input::Array(Expression(node).evaluate()?));
+                    *part = Part::Leaf(Input::Array(Expression(node).evaluate()?));
                 }
             }
         }
@@ -385,7 +385,7 @@ impl Expression {
         match &*self.0.state.lock().unpoisoned() {
             State::Done(array) => {
                 size.inputs += 1;
-                Part::Value(Input::Array(array.clone()))
+                Part::Leaf(Input::Array(array.clone()))
             }
             State::Pending(_) => {
                 let own = self.0.size;

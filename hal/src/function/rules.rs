@@ -74,7 +74,7 @@ impl Compute {
 /// The type of a function's value, from the type that it computes in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Value {
+pub enum ValueType {
     /// The type that the function computes in.
     Own,
     /// [`DType::real`] of that type.
@@ -83,14 +83,14 @@ pub enum Value {
     Bool,
 }
 
-impl Value {
+impl ValueType {
     /// Returns the type for a function that computes in `compute`.
     #[inline]
     pub const fn of(self, compute: DType) -> DType {
         match self {
-            Value::Own => compute,
-            Value::Real => compute.real(),
-            Value::Bool => DType::Bool,
+            ValueType::Own => compute,
+            ValueType::Real => compute.real(),
+            ValueType::Bool => DType::Bool,
         }
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! The first name is the function's name in CUDA C, a member of the `...Functions` structs in `source/cuda/*.cuh`. The
 //! words in parentheses are constants of [`Kinds`](super::Kinds) and variants of [`Compute`](super::Compute),
-//! [`Value`](super::Value), [`Cost`](super::Cost) and [`Usage`](super::Usage); an omitted `Usage` is `Call`.
+//! [`ValueType`](super::ValueType), [`Cost`](super::Cost) and [`Usage`](super::Usage); an omitted `Usage` is `Call`.
 //!
 //! The rest is optional: numpy's name of the function, and its name in the Python module `cumath` (or `gpuarray`). For
 //! a function of two elements, the latter has the names of the parameters.
@@ -223,7 +223,7 @@ macro_rules! binary_functions {
 }
 
 /// Calls the macro `$callback` with the rows of all reductions. The words in parentheses are a variant of
-/// [`Value`](super::Value), a variant of [`Start`](super::Start), and the [`BinaryFunction`](super::BinaryFunction)
+/// [`ValueType`](super::ValueType), a variant of [`Start`](super::Start), and the [`BinaryFunction`](super::BinaryFunction)
 /// that combines two elements.
 #[doc(hidden)]
 #[macro_export]

@@ -1,6 +1,6 @@
-//! The decorated form of devices.
+//! Intercepted devices.
 
-use super::{Call, Decorated};
+use super::{Call, Intercepted};
 use crate::device::Device;
 use crate::error::Result;
 use crate::event::{Event, EventOptions};
@@ -20,7 +20,7 @@ use std::sync::Arc;
     reason = "a method that is not passed on would be the trait's own"
 )]
 // SAFETY: every call goes to the inner device, and its results are passed on.
-unsafe impl Device for Decorated<dyn Device> {
+unsafe impl Device for Intercepted<dyn Device> {
     fn id(&self) -> DeviceId {
         self.inner.id()
     }

@@ -1,10 +1,10 @@
-//! The decorated form of backends, events, modules and kernels.
+//! Intercepted backends, events, modules and kernels.
 
 use crate::backend::Backend;
 use crate::device::Device;
 use crate::error::Result;
 use crate::event::Event;
-use crate::layers::{Call, Decorated, Layered, StreamLayer};
+use crate::layers::{Call, Intercepted, Layered, StreamLayer};
 use crate::module::{Kernel, KernelAttribute, LaunchConfig, Module, Parameter, SourceText};
 use crate::properties::DeviceId;
 use crate::status::{Api, Status};
@@ -13,8 +13,8 @@ use std::any::Any;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// Searches for devices use the trait's default methods, over the decorated devices.
-impl Backend for Decorated<dyn Backend> {
+/// Searches for devices use the trait's default methods, over the intercepted devices.
+impl Backend for Intercepted<dyn Backend> {
     fn name(&self) -> &'static str {
         self.inner.name()
     }
@@ -58,7 +58,7 @@ impl Backend for Decorated<dyn Backend> {
     reason = "a method that is not passed on would be the trait's own"
 )]
 // SAFETY: every call goes to the inner event.
-unsafe impl Event for Decorated<dyn Event> {
+unsafe impl Event for Intercepted<dyn Event> {
     fn device_id(&self) -> DeviceId {
         self.inner.device_id()
     }
@@ -104,7 +104,7 @@ unsafe impl Event for Decorated<dyn Event> {
     clippy::missing_trait_methods,
     reason = "a method that is not passed on would be the trait's own"
 )]
-impl Module for Decorated<dyn Module> {
+impl Module for Intercepted<dyn Module> {
     fn kernel(&self, name: &str) -> Result<Arc<dyn Kernel>> {
         let inner = self.call(Call::Lookup, |m| m.kernel(name))?;
         Ok(Arc::new(self.wrap(inner)))
@@ -131,7 +131,7 @@ impl Module for Decorated<dyn Module> {
     clippy::missing_trait_methods,
     reason = "a method that is not passed on would be the trait's own"
 )]
-impl Kernel for Decorated<dyn Kernel> {
+impl Kernel for Intercepted<dyn Kernel> {
     fn name(&self) -> &str {
         self.inner.name()
     }
@@ -181,17 +181,17 @@ impl Kernel for Decorated<dyn Kernel> {
     }
 }
 
-// The decorated form of streams and graphs.
+// Intercepted streams and graphs.
 
-impl Decorated<dyn Stream> {
-    /// Returns the decorated stream as an object.
+impl Intercepted<dyn Stream> {
+    /// Returns the intercepted stream as an object.
     pub(super) fn into_stream(self) -> Arc<dyn Stream> {
         Arc::new(Layered(self))
     }
 }
 
 // SAFETY: every call goes to the same inner stream, and `id` is that stream's.
-unsafe impl StreamLayer for Decorated<dyn Stream> {
+unsafe impl StreamLayer for Intercepted<dyn Stream> {
     fn with<R>(&self, inner: impl FnOnce(&(dyn Stream + 'static)) -> R) -> R {
         inner(self.inner.as_ref())
     }
@@ -201,7 +201,7 @@ unsafe impl StreamLayer for Decorated<dyn Stream> {
         call: Call,
         inner: impl FnOnce(&(dyn Stream + 'static)) -> Result<R>,
     ) -> Result<R> {
-        Decorated::call(self, call, inner)
+        Intercepted::call(self, call, inner)
     }
 
     fn layer_graph(&self, graph: Arc<dyn Graph>) -> Arc<dyn Graph> {
@@ -233,7 +233,7 @@ unsafe impl StreamLayer for Decorated<dyn Stream> {
     clippy::missing_trait_methods,
     reason = "a method that is not passed on would be the trait's own"
 )]
-impl Graph for Decorated<dyn Graph> {
+impl Graph for Intercepted<dyn Graph> {
     fn node_count(&self) -> usize {
         self.inner.node_count()
     }

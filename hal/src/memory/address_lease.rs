@@ -22,7 +22,7 @@ const RELEASED: u32 = u32::MAX;
 /// # fn main() -> gpuarray::Result<()> {
 /// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
 /// let memory = Arc::new(DeviceMemory::plain(&device, 64)?);
-/// let lease = memory.hold()?;
+/// let lease = memory.lease()?;
 /// assert!(memory.release().is_err());
 /// drop(lease);
 /// memory.release()?;
@@ -34,7 +34,7 @@ pub struct AddressLease(Arc<DeviceMemory>);
 
 impl Drop for AddressLease {
     fn drop(&mut self) {
-        self.0.holds.fetch_sub(1, Ordering::Release);
+        self.0.leases.fetch_sub(1, Ordering::Release);
     }
 }
 
@@ -43,15 +43,15 @@ impl DeviceMemory {
     ///
     /// # Errors
     /// `InvalidHandle` if the memory was already freed, or is plain memory of a parent process.
-    pub fn hold(self: &Arc<Self>) -> Result<AddressLease> {
+    pub fn lease(self: &Arc<Self>) -> Result<AddressLease> {
         if self.is_inherited() {
             self.check_inherited()?;
         }
         if let Owner::Whole(whole) = &self.owner {
-            return whole.hold();
+            return whole.lease();
         }
-        let more = |holds| if holds == RELEASED { None } else { Some(holds + 1) };
-        self.holds
+        let more = |leases| if leases == RELEASED { None } else { Some(leases + 1) };
+        self.leases
             .fetch_update(Ordering::SeqCst, Ordering::Relaxed, more)
             .map_err(|_| usage::freed(self))?;
         let lease = AddressLease(self.clone());
@@ -64,17 +64,17 @@ impl DeviceMemory {
     ///
     /// # Errors
     /// `InvalidHandle` while a lease lives, or if this has been called before.
-    pub(super) fn end_holds(&self) -> Result<()> {
+    pub(super) fn end_leases(&self) -> Result<()> {
         let exchanged =
-            self.holds.compare_exchange(0, RELEASED, Ordering::AcqRel, Ordering::Acquire);
+            self.leases.compare_exchange(0, RELEASED, Ordering::AcqRel, Ordering::Acquire);
         match exchanged {
             Ok(_) => Ok(()),
             Err(RELEASED) => Err(Error::handle("free", "the memory was freed already")),
-            Err(holds) => Err(Error::handle(
+            Err(leases) => Err(Error::handle(
                 "free",
                 format!(
                     "the memory at {:#x} is still used by its address: drop its exports first (buffers, arrays of \
-                     other libraries, handles for other processes; {holds} in all)",
+                     other libraries, handles for other processes; {leases} in all)",
                     self.address
                 ),
             )),
@@ -137,7 +137,7 @@ impl DeviceMemory {
             let detail = "the memory was allocated by a parent process; allocate it in this one";
             return Err(Error::handle("memory", detail));
         }
-        let lease = self.hold()?;
+        let lease = self.lease()?;
         let streams = self.whole().usage.enter_host(self, access)?;
         let begun = HostAccess { memory: self.clone(), access, _lease: lease };
         for stream in streams {

@@ -37,7 +37,7 @@ pub trait BlockOwner: Send + Sync + Debug {
 
 /// A block, and its number of holders: graphs, and the object for the block.
 #[derive(Debug)]
-struct HeldBlock {
+struct GraphBlock {
     bytes: usize,
     holders: u32,
 }
@@ -46,15 +46,15 @@ struct HeldBlock {
 #[derive(Debug)]
 pub struct GraphBlocks {
     owner: Arc<dyn BlockOwner>,
-    held: ProcessMutex<HashMap<u64, HeldBlock>>,
-    /// The number of blocks in `held`: usually 0.
+    blocks: ProcessMutex<HashMap<u64, GraphBlock>>,
+    /// The number of blocks in `blocks`: usually 0.
     count: AtomicUsize,
 }
 
 impl GraphBlocks {
     /// Returns the empty list of a device.
     pub fn new(owner: Arc<dyn BlockOwner>) -> GraphBlocks {
-        GraphBlocks { owner, held: ProcessMutex::default(), count: AtomicUsize::new(0) }
+        GraphBlocks { owner, blocks: ProcessMutex::default(), count: AtomicUsize::new(0) }
     }
 
     /// Removes one holder of a block, and frees the block with its last holder. Returns `None` if the block belongs to
@@ -68,7 +68,7 @@ impl GraphBlocks {
     }
 
     fn release_one(&self, address: u64) -> Option<Result<()>> {
-        let mut all = self.held.lock();
+        let mut all = self.blocks.lock();
         let block = all.get_mut(&address)?;
         block.holders -= 1;
         if block.holders > 0 {
@@ -82,15 +82,15 @@ impl GraphBlocks {
         Some(unsafe { self.owner.free_block(address, bytes) })
     }
 
-    fn hold(&self, address: u64, block: HeldBlock) {
-        let mut all = self.held.lock();
+    fn add(&self, address: u64, block: GraphBlock) {
+        let mut all = self.blocks.lock();
         all.insert(address, block);
         self.count.store(all.len(), Ordering::Release);
     }
 
     /// Forgets every block, because the device is being reset.
     pub fn forget(&self) {
-        self.held.lock().clear();
+        self.blocks.lock().clear();
         self.count.store(0, Ordering::Release);
     }
 }
@@ -162,7 +162,7 @@ impl CapturedMemory {
     /// # Safety
     /// The block is an allocation of the device that is freed only through this list.
     pub unsafe fn keep_allocated(&self, address: u64, bytes: usize) {
-        self.keep(address, HeldBlock { bytes, holders: 2 });
+        self.keep(address, GraphBlock { bytes, holders: 2 });
     }
 
     /// Keeps a block whose object is freed during the capture.
@@ -170,12 +170,12 @@ impl CapturedMemory {
     /// # Safety
     /// As for [`CapturedMemory::keep_allocated`], and the object no longer uses the block.
     pub unsafe fn keep_freed(&self, address: u64, bytes: usize) {
-        self.keep(address, HeldBlock { bytes, holders: 1 });
+        self.keep(address, GraphBlock { bytes, holders: 1 });
     }
 
-    fn keep(&self, address: u64, block: HeldBlock) {
+    fn keep(&self, address: u64, block: GraphBlock) {
         self.blocks.lock().push(address);
-        self.device.hold(address, block);
+        self.device.add(address, block);
     }
 
     /// Keeps the memory of an operation whose [`AccessGuard`] the caller holds, unless the capture has ended.
@@ -195,8 +195,8 @@ impl CapturedMemory {
     pub fn conflicts(&self, memory: &DeviceMemory, access: Access) -> bool {
         let all = self.uses.lock();
         let whole = std::ptr::from_ref(memory.whole()).addr();
-        all.iter().flat_map(|all| all.get(&whole)).flatten().any(|hold| {
-            let (captured, how) = hold.as_use();
+        all.iter().flat_map(|all| all.get(&whole)).flatten().any(|lease| {
+            let (captured, how) = lease.as_use();
             (Access::Write == access || Access::Write == how) && captured.shares_bytes(memory)
         })
     }
@@ -213,10 +213,10 @@ impl CapturedMemory {
     pub fn is_abandoned(&self, stream: u64) -> bool {
         let all = self.uses.lock();
         let Some(all) = &*all else { return false };
-        let holds = || all.values().flatten();
-        let references = holds().find_map(|hold| hold.strong_count(stream));
+        let leases = || all.values().flatten();
+        let references = leases().find_map(|lease| lease.strong_count(stream));
         references
-            .is_some_and(|references| references == GraphLease::sole_references(holds(), stream))
+            .is_some_and(|references| references == GraphLease::sole_references(leases(), stream))
     }
 }
 
@@ -240,7 +240,7 @@ impl Drop for CapturedMemory {
 pub struct GraphUses {
     /// Held while the graph is launched, because drivers do not allow concurrent launches of one graph.
     launching: Ranked<(), LAUNCHING>,
-    holds: Vec<GraphLease>,
+    leases: Vec<GraphLease>,
     #[allow(dead_code, reason = "held for the captured work")]
     objects: Objects,
 }
@@ -249,10 +249,10 @@ impl GraphUses {
     /// Takes everything that captured work uses, except blocks, after the capture has ended. The blocks remain with
     /// `memory`.
     pub fn take(memory: Option<&CapturedMemory>) -> GraphUses {
-        let holds = memory.and_then(|it| it.uses.lock().take()).unwrap_or_default();
-        let holds = holds.into_values().flatten().collect();
+        let leases = memory.and_then(|it| it.uses.lock().take()).unwrap_or_default();
+        let leases = leases.into_values().flatten().collect();
         let objects = memory.and_then(|it| it.objects.lock().take());
-        GraphUses { launching: Ranked::new(()), holds, objects: objects.unwrap_or_default() }
+        GraphUses { launching: Ranked::new(()), leases, objects: objects.unwrap_or_default() }
     }
 
     /// Orders a launch on `stream` after all work that it conflicts with, and calls `queue`, which queues it.
@@ -265,7 +265,7 @@ impl GraphUses {
         queue: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         let _launching = self.launching.lock();
-        let uses: Vec<_> = self.holds.iter().map(GraphLease::as_use).collect();
+        let uses: Vec<_> = self.leases.iter().map(GraphLease::as_use).collect();
         let _guard = AccessGuard::acquire_for(stream, &uses, true, || false)?;
         queue()
     }
@@ -307,12 +307,12 @@ impl GraphLease {
 
     /// Returns the number of references to a stream that exist only because of these leases.
     pub(crate) fn sole_references<'a>(
-        holds: impl Iterator<Item = &'a GraphLease>,
+        leases: impl Iterator<Item = &'a GraphLease>,
         stream: u64,
     ) -> usize {
         let mut wholes: HashMap<*const DeviceMemory, (&Arc<DeviceMemory>, usize)> = HashMap::new();
         let mut of_parts = 0;
-        for GraphLease { memory, .. } in holds {
+        for GraphLease { memory, .. } in leases {
             let whole = DeviceMemory::whole_of(memory);
             let (_, held) = wholes.entry(Arc::as_ptr(whole)).or_insert((whole, 0));
             if Arc::ptr_eq(memory, whole) {

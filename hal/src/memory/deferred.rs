@@ -97,7 +97,7 @@ impl DeviceMemory {
     /// if other code may write by the address.
     pub fn can_be_read_later(&self) -> bool {
         let whole = self.whole();
-        whole.holds.load(Ordering::SeqCst) == 0
+        whole.leases.load(Ordering::SeqCst) == 0
             && !whole.deferred.is_address_known.load(Ordering::SeqCst)
             && whole.external_owner().is_none()
             && !self.is_gone()

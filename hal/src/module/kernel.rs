@@ -319,6 +319,6 @@ pub trait Kernel: Send + Sync + Debug {
         Err(Error::unsupported("active_blocks", "the backend cannot tell the occupancy"))
     }
 
-    /// Returns the backend's own object, inside all decorators.
+    /// Returns the backend's own object, inside all layers.
     fn as_any(&self) -> &dyn Any;
 }

@@ -182,6 +182,6 @@ pub trait Graph: Send + Sync + Debug {
     /// capture began, because the graph may not have recorded and kept it.
     unsafe fn launch(&self, stream: &Arc<dyn Stream>) -> Result<()>;
 
-    /// Returns the backend's own object, inside all decorators.
+    /// Returns the backend's own object, inside all layers.
     fn as_any(&self) -> &dyn Any;
 }

@@ -160,7 +160,7 @@ pub(crate) fn dlpack_capsule<'py>(
     if strides.len() != shape.len() {
         return Err(PyBufferError::new_err("one stride is needed for each axis"));
     }
-    let hold = inner.memory().hold().or_raise()?;
+    let hold = inner.memory().lease().or_raise()?;
     let tensor = Tensor {
         data: if inner.size() == 0 { null_mut() } else { inner.address() as *mut c_void },
         device_type: device.0,

@@ -498,7 +498,7 @@ fn freed_memory_was_read_before(context: &Context) -> Outcome {
     assert!(block.add(&binary(BinaryFunction::Add, &used, &used)?));
     // Memory that other code may write by its address is read at once.
     let lent = context.array(&[1], &[1i32])?.into_untyped();
-    let lease = lent.memory().hold()?;
+    let lease = lent.memory().lease()?;
     assert!(!block.add(&binary(BinaryFunction::Add, &lent, &lent)?));
     drop(lease);
     assert!(block.add(&binary(BinaryFunction::Add, &lent, &lent)?));

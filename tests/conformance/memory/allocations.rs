@@ -202,7 +202,7 @@ fn released_memory_cannot_be_used_again(context: &Context) -> Outcome {
 
 fn memory_that_is_held_is_not_freed(context: &Context) -> Outcome {
     let memory = Arc::new(DeviceMemory::plain(&context.device, 256)?);
-    let (first, second) = (memory.hold()?, memory.hold()?);
+    let (first, second) = (memory.lease()?, memory.lease()?);
     let kind = ErrorKind::InvalidHandle;
     expect_error(memory.release(), kind, &["still used", "2 in all"])?;
     drop(first);
@@ -210,10 +210,10 @@ fn memory_that_is_held_is_not_freed(context: &Context) -> Outcome {
     assert!(memory.is_allocated());
     drop(second);
     memory.release()?;
-    expect_error(memory.hold(), kind, &["freed"])?;
+    expect_error(memory.lease(), kind, &["freed"])?;
     expect_error(memory.release(), kind, &["freed already"])?;
     let kept = Arc::new(DeviceMemory::plain(&context.device, 256)?);
-    let hold = kept.hold()?;
+    let hold = kept.lease()?;
     let address = kept.address();
     drop(kept);
     assert!(context.device.can_access(address, 256), "the hold keeps the memory");

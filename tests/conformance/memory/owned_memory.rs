@@ -65,7 +65,7 @@ fn pitched_memory_without_rows_is_refused(context: &Context) -> Outcome {
 fn retired_memory_is_refused_and_then_freed(context: &Context) -> Outcome {
     let allocation = Pitched::new(&context.device, 64, 4, 8)?.into_allocation();
     expect_error(allocation.end(), ErrorKind::InvalidHandle, &["in use"])?;
-    let hold = allocation.memory().hold()?;
+    let hold = allocation.memory().lease()?;
     expect_error(allocation.retire(), ErrorKind::InvalidHandle, &["by its address"])?;
     drop(hold);
     allocation.retire()?;

@@ -187,7 +187,7 @@ fn halves_keep_the_memory(context: &Context) -> Outcome {
 fn memory_that_is_released_takes_its_parts(context: &Context) -> Outcome {
     let mut array = context.counting(&[100])?;
     let (mut head, tail) = array.split_at_mut(50)?;
-    let lease = tail.untyped().memory().hold()?;
+    let lease = tail.untyped().memory().lease()?;
     expect_error(array.untyped().memory().release(), ErrorKind::InvalidHandle, &["address"])?;
     drop(lease);
     let part = tail.untyped().memory();
@@ -196,7 +196,7 @@ fn memory_that_is_released_takes_its_parts(context: &Context) -> Outcome {
     assert!(part.is_allocated());
     array.untyped().memory().release()?;
     expect_error(head.fill(1), ErrorKind::InvalidHandle, &["freed"])?;
-    assert!(!part.is_allocated() && part.check().is_err() && part.hold().is_err());
+    assert!(!part.is_allocated() && part.check().is_err() && part.lease().is_err());
     Ok(())
 }
 

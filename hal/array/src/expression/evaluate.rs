@@ -1,6 +1,6 @@
 //! The computation of expressions: formulas, and operations one by one where formulas are not available.
 
-use super::{Expression, Node, Part, Pending, State, Value};
+use super::{Expression, Leaf, Node, Part, Pending, State};
 use crate::Array;
 use crate::elementwise::check_same_device;
 use crate::layout::{Layout, Order};
@@ -25,7 +25,7 @@ use std::sync::atomic::Ordering;
 /// The formula of some nodes, with its inputs.
 pub(super) struct Build {
     shape: Shape,
-    sources: SmallVec<[Value; 4]>,
+    sources: SmallVec<[Leaf; 4]>,
     steps: SmallVec<[Step; 4]>,
     known: SmallVec<[(Arc<Node>, u8); 8]>,
 }
@@ -196,7 +196,7 @@ impl Build {
 
     /// Returns the formula with these outputs.
     fn formula(&self, outputs: &[u8]) -> Result<Formula> {
-        let types = |source: &Value| match source {
+        let types = |source: &Leaf| match source {
             Input::Array(array) => Input::Array(array.dtype()),
             Input::Scalar(scalar) => Input::Scalar(scalar.dtype()),
         };
@@ -219,7 +219,7 @@ impl Build {
         // The layout's own strides come first and are positive, so that neither the order nor a direction changes.
         let (shape, _) = simplify(&shape, &mut strides);
         let mut strides = strides.into_iter().skip(1);
-        let input = |source: &Value| match source {
+        let input = |source: &Leaf| match source {
             Input::Scalar(scalar) => Input::Scalar(*scalar),
             Input::Array(array) => {
                 Input::Array(array.operand(strides.next().unwrap_or_default(), 0))
@@ -242,8 +242,8 @@ impl Build {
             State::Pending(Pending { function, compute, parts, .. }) => {
                 for part in parts {
                     arguments.push(match part {
-                        Part::Value(Input::Array(array)) => self.input(array),
-                        Part::Value(Input::Scalar(scalar)) => {
+                        Part::Leaf(Input::Array(array)) => self.input(array),
+                        Part::Leaf(Input::Scalar(scalar)) => {
                             self.sources.push(Input::Scalar(*scalar));
                             Term::Input(self.sources.len() as u8 - 1)
                         }
@@ -271,7 +271,7 @@ impl Build {
 
     /// Returns an array as an input. The same elements are read once.
     fn input(&mut self, array: &Array) -> Term {
-        let is_same = |source: &Value| match source {
+        let is_same = |source: &Leaf| match source {
             Input::Array(known) => {
                 known.dtype() == array.dtype()
                     && known.address() == array.address()

@@ -342,11 +342,11 @@ impl<T: Element> Drop for PendingCopy<T> {
             return;
         }
         let buffer = self.buffer.take();
-        let settled = match self.is_marked {
+        let waited = match self.is_marked {
             true => self.event.drain(),
             false => self.array.stream().drain(),
         };
-        if let Err(error) = settled {
+        if let Err(error) = waited {
             // The device may still write to the buffer.
             log::warn!("waiting for a copy failed, its buffer is kept: {error}");
             std::mem::forget(buffer);

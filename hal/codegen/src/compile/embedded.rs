@@ -226,7 +226,7 @@ pub struct EmbeddedTarget {
 
 impl fmt::Debug for EmbeddedTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (kernels, bytes) = (self.kernels(), self.bytes());
+        let (kernels, bytes) = (self.kernel_count(), self.bytes());
         write!(f, "EmbeddedTarget({}, {kernels} kernels, {bytes} bytes)", self.name)
     }
 }
@@ -257,7 +257,7 @@ impl EmbeddedTarget {
     }
 
     /// The number of kernels.
-    pub const fn kernels(&self) -> usize {
+    pub const fn kernel_count(&self) -> usize {
         kernels(self.archive)
     }
 
@@ -378,7 +378,7 @@ mod tests {
     fn what_is_packed_is_found_by_its_source() {
         let (archive, [a, b, other], code) = packed();
         let embedded = target("gfx90a", "a compiler", archive);
-        assert_eq!((embedded.kernels(), embedded.bytes()), (3, archive.len()));
+        assert_eq!((embedded.kernel_count(), embedded.bytes()), (3, archive.len()));
         assert!(embedded.bytes() < code.len() / 2);
         assert_eq!(embedded.code(&a.source()), Some(code.clone()));
         assert_eq!(embedded.code(&b.source()), Some(code));
@@ -443,8 +443,8 @@ mod tests {
             }
         }
         assert!(refused > whole.len() / 2, "{refused} of {}", whole.len());
-        assert_eq!(target("sm_90", "", b"nothing of the kind").kernels(), 0);
-        assert_eq!(target("sm_90", "", b"").kernels(), 0);
+        assert_eq!(target("sm_90", "", b"nothing of the kind").kernel_count(), 0);
+        assert_eq!(target("sm_90", "", b"").kernel_count(), 0);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use hal::dtype::DType::{
     Complex64, Complex128, Float32, Float64, Int32, Int64, UInt8, UInt16, UInt32, UInt64,
 };
 use hal::dtype::{DType, Kind};
-use hal::function::{BinaryFunction, Reduction, UnaryFunction, Usage, Value};
+use hal::function::{BinaryFunction, Reduction, UnaryFunction, Usage, ValueType};
 use hal::operation::{
     Description, Gather, Indexed, Input, MatrixProduct, Nonzero, Operand, Operation, Random,
     RandomSource, Scatter, Sequence, Sort,
@@ -67,7 +67,7 @@ pub fn catalogue() -> Vec<Group> {
     for function in BinaryFunction::ALL.into_iter().filter(is_arithmetic) {
         catalogue.add(format!("{function:?}_mixed"), mixed(function));
     }
-    for reduction in Reduction::ALL.into_iter().filter(|it| it.value() != Value::Bool) {
+    for reduction in Reduction::ALL.into_iter().filter(|it| it.value() != ValueType::Bool) {
         let main = DType::ALL.into_iter().filter(|&dtype| is_main(dtype));
         let operations = main.flat_map(|dtype| scans(reduction, dtype));
         catalogue.add(format!("scan_{reduction:?}"), operations);
