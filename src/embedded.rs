@@ -1,6 +1,6 @@
 //! The code that this build embeds, compiled ahead of time, and the backend that it tries first.
 
-use crate::Choice;
+use crate::choice::Choice;
 use codegen::compile::embedded::{self, EmbeddedTarget};
 
 // The build script defines TARGETS and PREFERRED.

@@ -105,6 +105,7 @@ pub mod coming_from_cudarc {}
 #[doc = include_str!("../docs/rust.md")]
 mod rust_page {}
 
+mod choice;
 mod embedded;
 mod program;
 mod registry;
@@ -115,6 +116,7 @@ pub use ::array::{
     Layout, ManagedArray, ManagedSlice, ManagedSliceMut, Number, Order, PendingCopy, PinnedBuffer,
     SliceBounds, Strided, s,
 };
+pub use choice::Choice;
 pub use embedded::{BuildInfo, build_info};
 pub use hal::dtype::narrow::types::*;
 pub use hal::module::Compiled;
@@ -127,7 +129,7 @@ pub use hal::{
     SourceText, Status, StatusExt, Stream, StreamOptions, Transfer,
 };
 pub use program::Program;
-pub use registry::{BACKEND_VARIABLE, BackendInfo, Choice, Opened, backends, open};
+pub use registry::{BACKEND_VARIABLE, BackendInfo, Opened, backends, open};
 
 /// Functions of typed arrays, and the traits of element types that have them.
 pub mod array {

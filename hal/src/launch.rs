@@ -10,7 +10,7 @@ mod list;
 mod packing;
 
 use crate::error::Result;
-use crate::module::{Kernel, LaunchConfig, Parameter};
+use crate::module::{Kernel, LaunchConfig};
 use crate::stream::Stream;
 pub use arguments::{KernelArgument, KernelArguments};
 pub use list::ArgumentList;
@@ -146,58 +146,5 @@ impl<'a> Launcher<'a> {
     pub unsafe fn launch(self) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe { self.arguments?.launch(self.kernel, &self.config, self.stream, self.cooperative) }
-    }
-}
-
-// Positions and forms of the arguments' values.
-
-/// The position and the form of an argument's value.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    /// The value's first word; zeros follow the value.
-    word: u32,
-    size: u16,
-    form: Form,
-    /// The bytes of a number in the value: of one part for a complex number, 1 for a structure.
-    element: u8,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    /// Structures and arrays, which may be at any offset.
-    Bytes,
-    /// A number that is not an integer, or an address.
-    Number,
-    Signed,
-    Unsigned,
-}
-
-impl Place {
-    /// Returns the alignment of the value when arguments are packed into one buffer.
-    fn alignment(self) -> usize {
-        if self.form == Form::Bytes { 1 } else { usize::from(self.element) }
-    }
-
-    /// Returns true if a parameter of `wanted` bytes at `offset`, with `room` bytes before the next one, receives
-    /// the value of the integer `word` when arguments are packed into one buffer.
-    fn stands_for(self, word: u128, wanted: Parameter, room: usize) -> bool {
-        let (size, wanted_size) = (usize::from(self.size), wanted.size);
-        if !matches!(self.form, Form::Signed | Form::Unsigned)
-            || !wanted.offset.is_multiple_of(size)
-            || size > room
-            || !(1..=8).contains(&wanted_size)
-        {
-            return false;
-        }
-        let negative = self.form == Form::Signed && word >> (8 * size - 1) != 0;
-        if wanted_size > size {
-            // The only short number that a program means as an address is 0.
-            return !negative && (word == 0 || wanted.is_pointer != Some(true));
-        }
-        let (above, bits) = (word >> (8 * wanted_size), 8 * (size - wanted_size));
-        match negative {
-            false => above == 0,
-            true => above == (1 << bits) - 1 && word >> (8 * wanted_size - 1) & 1 == 1,
-        }
     }
 }

@@ -6,82 +6,13 @@ mod layer;
 mod objects;
 
 use crate::backend::Backend;
-use crate::enumeration::enumeration;
 use crate::error::{Error, ErrorKind, Result};
 use crate::poison::Unpoisoned as _;
 use crate::status::{Api, AtomicStatus, Status};
-pub use layer::{Layered, StreamLayer};
+pub use layer::{Call, Layered, StreamLayer};
 use std::fmt;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
-
-enumeration! {
-/// The calls that an interceptor sees, by kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Call {
-    /// Opening a device.
-    OpenDevice,
-    /// Reading the free and total memory.
-    MemoryInfo,
-    /// Creating a stream.
-    CreateStream,
-    /// Creating an event.
-    CreateEvent,
-    /// Allocating device memory, stream-ordered or not.
-    Allocate,
-    /// Freeing device memory.
-    Free,
-    /// Allocating page-locked memory.
-    AllocatePinned,
-    /// Freeing page-locked memory.
-    FreePinned,
-    /// Page-locking memory of the program.
-    RegisterHost,
-    /// Unregistering memory of the program.
-    UnregisterHost,
-    /// Loading a module.
-    LoadModule,
-    /// Looking up a kernel or a global of a module.
-    Lookup,
-    /// Waiting for a device, a stream or an event.
-    Synchronize,
-    /// Querying whether work has finished.
-    Query,
-    /// Recording an event.
-    Record,
-    /// Making a stream wait for an event.
-    WaitEvent,
-    /// Reading the time between events.
-    ElapsedTime,
-    /// Queueing a host function.
-    HostFunction,
-    /// Queueing a copy.
-    Transfer,
-    /// Queueing a fill.
-    Fill,
-    /// Queueing a builtin operation.
-    Execute,
-    /// Launching a kernel or a graph.
-    Launch,
-    /// Compiling or linking code.
-    Compile,
-    /// Beginning or ending a capture.
-    Capture,
-    /// Sharing memory or events with another process.
-    Share,
-    /// Changing a device's context: limits, peers, pool, reset.
-    Configure,
-}
-}
-
-impl Call {
-    /// Returns true if the call frees or ends something. Such a call is carried out even if it is made to fail,
-    /// like a driver's call that reports an earlier failure.
-    pub const fn releases(self) -> bool {
-        matches!(self, Call::Free | Call::FreePinned | Call::UnregisterHost)
-    }
-}
 
 /// A function that runs before each intercepted call.
 pub trait Interceptor: Send + Sync + Debug {

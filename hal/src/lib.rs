@@ -1,6 +1,11 @@
 //! The vendor-neutral layer: the traits of backends, statuses, dtypes, descriptions of operations, and memory with
 //! its ordering. The crate does not depend on a backend and links no library.
 //!
+//! The modules have an order, which a test checks: each names only modules before it. Locks, statuses and errors come
+//! first, then [`dtype`], [`properties`] and [`texture`], [`event`], [`function`] and [`scalar`], [`operation`],
+//! [`stream`], [`module`], [`device`], [`backend`], [`recording`], [`memory`], and last [`launch`] and [`layers`]. The
+//! captures of [`stream`] also name [`memory`], which they keep.
+//!
 //! # Errors and statuses
 //!
 //! Every fallible call returns [`Result<T>`](Result). Programs that use `?` get an [`Error`] with a

@@ -13,7 +13,7 @@
 mod entry;
 mod report;
 
-pub use entry::{Kind, Work};
+pub use entry::{Kind, LIMIT, Work};
 pub use report::{Recording, Row, Sort, copy_rate};
 
 use crate::backend::watch_process;
@@ -23,14 +23,11 @@ use crate::process::{self, ProcessMutex};
 use crate::properties::DeviceId;
 use crate::stream::Stream;
 use crate::submission::some_may_capture;
-use entry::{State, Timing};
-use std::cell::Cell;
+use entry::{LINE, State, Timing};
 use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// The number of calls that are kept; earlier ones are left out of the result, which says how many.
-pub const LIMIT: usize = 1 << 18;
 /// The number of calls whose events may be unread before finished ones are read.
 const UNREAD: u64 = 1 << 13;
 
@@ -38,14 +35,6 @@ static ON: AtomicBool = AtomicBool::new(false);
 /// The process that records, by [`process::generation`].
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 static STATE: ProcessMutex<State> = ProcessMutex::new(State::new);
-
-thread_local! {
-    static LINE: Cell<u32> = const { Cell::new(0) };
-    static THREAD: u64 = {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        NEXT.fetch_add(1, Ordering::Relaxed)
-    };
-}
 
 /// Returns true while a session records.
 #[inline]
@@ -208,10 +197,6 @@ fn record_host(work: Work<'_>, device: Option<DeviceId>, begin: u64, address: Op
         let end = entry::now();
         STATE.lock().push(work, (begin, end), device, 0, address, None);
     }
-}
-
-fn thread() -> u64 {
-    THREAD.with(|thread| *thread)
 }
 
 /// Returns the line of the live allocation at an address; empty if it was not recorded, or if its line is unknown.

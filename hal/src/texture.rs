@@ -115,6 +115,17 @@ impl Sampling {
     }
 }
 
+impl TexelFormat {
+    /// Returns true if a kernel reads floats: the array's own, or fractions.
+    pub const fn reads_as_float(self, sampling: &Sampling) -> bool {
+        match self.channel {
+            ChannelFormat::Half | ChannelFormat::Float => true,
+            ChannelFormat::UInt32 | ChannelFormat::Int32 => false,
+            _ => !sampling.as_integer,
+        }
+    }
+}
+
 /// The array or memory that a texture reads.
 ///
 /// Elements of an array, read by `tex1Dfetch`; the texture keeps the array's memory alive:

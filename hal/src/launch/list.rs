@@ -1,7 +1,6 @@
 //! The list of a launch's arguments: their values, and the memory objects that they name.
 
-use super::packing::{self, Packed};
-use super::{Form, Place};
+use super::packing::{self, Form, Packed, Place};
 use crate::error::{Error, Result};
 use crate::memory::{Access, AccessGuard, DeviceMemory, Use};
 use crate::module::{Kernel, LaunchConfig, Parameter};

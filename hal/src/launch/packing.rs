@@ -6,9 +6,59 @@
 //! byte of every parameter and nothing else. It refuses probable mistakes: a number that extends past the end
 //! of a parameter, or a parameter whose end is missing.
 
-use super::{Form, Place};
 use crate::module::Parameter;
 use std::ffi::c_void;
+
+/// The position and the form of an argument's value.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// The value's first word; zeros follow the value.
+    pub(super) word: u32,
+    pub(super) size: u16,
+    pub(super) form: Form,
+    /// The bytes of a number in the value: of one part for a complex number, 1 for a structure.
+    pub(super) element: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Structures and arrays, which may be at any offset.
+    Bytes,
+    /// A number that is not an integer, or an address.
+    Number,
+    Signed,
+    Unsigned,
+}
+
+impl Place {
+    /// Returns the alignment of the value when arguments are packed into one buffer.
+    fn alignment(self) -> usize {
+        if self.form == Form::Bytes { 1 } else { usize::from(self.element) }
+    }
+
+    /// Returns true if a parameter of `wanted` bytes at `offset`, with `room` bytes before the next one, receives
+    /// the value of the integer `word` when arguments are packed into one buffer.
+    pub(super) fn stands_for(self, word: u128, wanted: Parameter, room: usize) -> bool {
+        let (size, wanted_size) = (usize::from(self.size), wanted.size);
+        if !matches!(self.form, Form::Signed | Form::Unsigned)
+            || !wanted.offset.is_multiple_of(size)
+            || size > room
+            || !(1..=8).contains(&wanted_size)
+        {
+            return false;
+        }
+        let negative = self.form == Form::Signed && word >> (8 * size - 1) != 0;
+        if wanted_size > size {
+            // The only short number that a program means as an address is 0.
+            return !negative && (word == 0 || wanted.is_pointer != Some(true));
+        }
+        let (above, bits) = (word >> (8 * wanted_size), 8 * (size - wanted_size));
+        match negative {
+            false => above == 0,
+            true => above == (1 << bits) - 1 && word >> (8 * wanted_size - 1) & 1 == 1,
+        }
+    }
+}
 
 /// The bytes of a kernel's parameters.
 #[derive(Debug)]

@@ -1,11 +1,12 @@
 //! Checks of operations, as far as a description shows their properties.
 
+use super::operand::{check_strides, is_record};
 use super::{
     Description, Elementwise, Epilogue, Gather, Indexed, Input, Mapped, MatrixProduct, Nonzero,
     Operand, Random, RandomSource, Reduce, Scan, Scatter, Sequence, Sort, shape_text,
 };
 use crate::Complex;
-use crate::dtype::{DType, Kind};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::{Function, Reduction, UnaryFunction};
 use crate::scalar::Scalar;
@@ -28,35 +29,6 @@ impl Description {
             Description::MatrixProduct(it) => it.check(),
         }
     }
-}
-
-pub(super) const fn is_record(dtype: DType) -> bool {
-    matches!(dtype.kind(), Kind::Opaque)
-}
-
-/// Refuses operands whose number of strides differs from the shape's number of axes.
-#[inline]
-pub(super) fn check_strides<'a>(
-    call: &'static str,
-    axes: usize,
-    operands: impl IntoIterator<Item = &'a Operand>,
-) -> Result<()> {
-    for operand in operands {
-        if operand.strides.len() != axes {
-            return Err(wrong_strides(call, axes, operand.strides.len()));
-        }
-    }
-    Ok(())
-}
-
-#[cold]
-fn wrong_strides(call: &'static str, axes: usize, given: usize) -> Error {
-    Error::invalid(
-        call,
-        format!(
-            "an operand has {given} as its number of strides; one for each axis, {axes}, is needed"
-        ),
-    )
 }
 
 impl Elementwise {

@@ -1,16 +1,29 @@
 //! The recorder's state: recorded calls, and the events that give their times.
 
-use super::{LIMIT, LINE, thread};
 use crate::dtype::DType;
 use crate::event::Event;
 use crate::module::LaunchConfig;
 use crate::operation::{Description, Input, Mapped, Operand, Operation};
 use crate::properties::DeviceId;
 use crate::stream::{Direction, Transfer};
+use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 use std::mem;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
+
+/// The number of calls that are kept; earlier ones are left out of the result, which says how many.
+pub const LIMIT: usize = 1 << 18;
+
+thread_local! {
+    /// The line of the program that causes the thread's calls; 0 if it is unknown.
+    pub(super) static LINE: Cell<u32> = const { Cell::new(0) };
+    static THREAD: u64 = {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    };
+}
 
 /// The kinds of recorded calls.
 ///
@@ -392,7 +405,7 @@ impl State {
             launch: work.launch,
             device,
             stream,
-            thread: thread(),
+            thread: THREAD.with(|thread| *thread),
             host,
             base,
             times: None,

@@ -1,6 +1,5 @@
 //! The formats of texels, and the shapes of arrays.
 
-use super::Sampling;
 use crate::enumeration::{enumeration, setters};
 use crate::error::{Error, Result};
 
@@ -115,15 +114,6 @@ impl TexelFormat {
     /// Returns the bytes of a texel.
     pub const fn bytes(self) -> usize {
         self.channel.bytes() * self.channels as usize
-    }
-
-    /// Returns true if a kernel reads floats: the array's own, or fractions.
-    pub const fn reads_as_float(self, sampling: &Sampling) -> bool {
-        match self.channel {
-            ChannelFormat::Half | ChannelFormat::Float => true,
-            ChannelFormat::UInt32 | ChannelFormat::Int32 => false,
-            _ => !sampling.as_integer,
-        }
     }
 }
 

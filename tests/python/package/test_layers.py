@@ -1,8 +1,10 @@
 """Connections between layers: the methods that the package adds to the array class, the calls of
-the package in the extension, and the types of an operand on its way to a backend."""
+the package in the extension, the types of an operand on its way to a backend, and the order of the
+modules in a crate."""
 
 from __future__ import annotations
 
+import graphlib
 import importlib
 import inspect
 import re
@@ -104,4 +106,53 @@ def test_an_operand_has_two_types_on_its_way():
                     r"\b(Number|Scalar|Value)\(", enum[2]
                 ):
                     found[enum[1]] = str(file.relative_to(ROOT))
-    assert found == {"Argument": "hal/array/src/promote.rs", "Input": "hal/src/operation.rs"}
+    assert found == {
+        "Argument": "hal/array/src/promote.rs",
+        "Input": "hal/src/operation/operand.rs",
+    }
+
+
+# Crates whose modules have an order: each names only modules below it.
+ORDERED_CRATES = "hal hal/array hal/codegen hal/driver hal/random backend-cuda backend-hip cuda-c ."
+# A capture keeps the memory that its work uses, and memory keeps the streams that have used it.
+NAME_EACH_OTHER = {("hal", "stream"): {"memory"}}
+
+
+def _code(file):
+    """Returns the text of a file without comments and unit tests."""
+    text = re.sub(r"//.*", "", file.read_text())
+    return re.sub(r"^#\[cfg\([^]]*\btest\b.*?^mod \w+ \{.*?^\}", "", text, flags=re.S | re.M)
+
+
+def _named(text, prefix):
+    """Returns the first names of paths that begin with a prefix."""
+    for group, name in re.findall(rf"(?<![\w:]){prefix}(?:\{{([^;]*)\}};|(\w+))", text):
+        while group != (group := re.sub(r"\{[^{}]*\}", "", group)):
+            pass
+        yield from [name] if name else re.findall(r"(?:^|,)\s*(\w+)", group)
+
+
+def _module_graph(sources):
+    """Returns the modules that each module of a crate names, also by the names at the root."""
+    modules = {file.stem for file in sources.glob("*.rs")} - {"lib", "main"}
+    root = re.findall(r"pub use (\w+)::([^;]+);", _code(sources / "lib.rs"))
+    origin = {name: module for module, names in root for name in re.findall(r"\w+", names)}
+    graph = {module: set() for module in modules}
+    for module in modules:
+        for file in [sources / f"{module}.rs", *(sources / module).rglob("*.rs")]:
+            parts = file.relative_to(sources).with_suffix("").parts
+            if "tests" not in parts:
+                names = _named(_code(file), f"(?:crate::|{'super::' * len(parts)})")
+                graph[module] |= {origin.get(it, it) for it in names} & modules - {module}
+    return graph
+
+
+@pytest.mark.parametrize("crate", ORDERED_CRATES.split())
+def test_modules_of_a_crate_name_only_modules_below_them(crate):
+    graph = _module_graph(ROOT / crate / "src")
+    assert any(graph.values()) or len(graph) < 9, "no module names another"
+    for (owner, module), names in NAME_EACH_OTHER.items():
+        if owner == crate:
+            assert names <= graph[module], "the exception is not needed any more"
+            graph[module] -= names
+    graphlib.TopologicalSorter(graph).prepare()

@@ -4,7 +4,7 @@ mod source;
 mod tiles;
 
 use crate::source::iteration_space::IterationSpace;
-use crate::source::kernel_spec::InputType;
+use crate::source::kernel_key::InputType;
 use crate::source::launches::{Launches, THREADS, blocks};
 use crate::source::prelude::Prelude;
 use crate::source::{ctype, machine_word};

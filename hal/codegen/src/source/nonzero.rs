@@ -1,6 +1,6 @@
 //! The indices of true elements, and the values at them.
 
-use super::kernel_spec::KernelKey;
+use super::kernel_key::KernelKey;
 use super::launches::{Launches, TEAM, THREADS, TILE_BLOCKS, blocks};
 use super::prelude::Prelude;
 use super::{ctype, machine_word};

@@ -2,7 +2,7 @@
 
 use crate::source::ctype;
 use crate::source::iteration_space::{IterationSpace, type_name};
-use crate::source::kernel_spec::KernelKey;
+use crate::source::kernel_key::KernelKey;
 use crate::source::launches::{Launches, THREADS, blocks};
 use crate::source::prelude::Prelude;
 use hal::dtype::{DType, Kind};

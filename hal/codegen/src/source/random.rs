@@ -1,7 +1,7 @@
 //! Random numbers.
 
 use crate::source::ctype;
-use crate::source::kernel_spec::KernelKey;
+use crate::source::kernel_key::KernelKey;
 use crate::source::launches::{Launches, THREADS, blocks};
 use crate::source::prelude::Prelude;
 use hal::dtype::DType;

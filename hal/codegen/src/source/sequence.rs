@@ -1,7 +1,7 @@
 //! Evenly spaced values.
 
 use super::ctype;
-use super::kernel_spec::KernelKey;
+use super::kernel_key::KernelKey;
 use super::launches::{Launches, THREADS, blocks};
 use super::prelude::Prelude;
 use hal::dtype::DType;
