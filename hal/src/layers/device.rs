@@ -1,12 +1,12 @@
 //! Intercepted devices.
 
+use super::layer::forward;
 use super::{Call, Intercepted};
 use crate::device::Device;
 use crate::error::Result;
 use crate::event::{Event, EventOptions};
 use crate::features::Features;
-use crate::module::Compiled;
-use crate::module::{LinkInput, LoadOptions, Module, ModuleSource};
+use crate::module::{Compiled, LinkInput, LoadOptions, Module, ModuleSource};
 use crate::properties::{
     DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,
 };
@@ -21,24 +21,64 @@ use std::sync::Arc;
 )]
 // SAFETY: every call goes to the inner device, and its results are passed on.
 unsafe impl Device for Intercepted<dyn Device> {
-    fn id(&self) -> DeviceId {
-        self.inner.id()
-    }
-
-    fn properties(&self) -> &DeviceProperties {
-        self.inner.properties()
-    }
-
-    fn attribute(&self, attribute: DeviceAttribute) -> Result<i32> {
-        self.inner.attribute(attribute)
-    }
-
-    fn features(&self) -> Features {
-        self.inner.features()
-    }
-
-    fn memory_info(&self) -> Result<MemoryInfo> {
-        self.call(Call::MemoryInfo, |d| d.memory_info())
+    forward! {
+        inner;
+        fn id() -> DeviceId;
+        fn properties() -> &DeviceProperties;
+        fn attribute(attribute: DeviceAttribute) -> Result<i32>;
+        fn features() -> Features;
+        fn memory_info() -> Result<MemoryInfo> = MemoryInfo;
+        fn allocate(bytes: usize) -> Result<u64> = Allocate;
+        unsafe fn free(address: u64, bytes: usize) -> Result<()> = Free;
+        fn can_access(address: u64, bytes: usize) -> bool;
+        fn allocate_pitched(
+            width: usize, height: usize, element: usize
+        ) -> Result<(u64, usize)> = Allocate;
+        fn allocate_managed(bytes: usize) -> Result<u64> = Allocate;
+        fn allocate_pinned(
+            bytes: usize, options: PinnedOptions
+        ) -> Result<*mut u8> = AllocatePinned;
+        fn pinned_address(pointer: *mut u8) -> Result<u64> = Lookup;
+        unsafe fn free_pinned(pointer: *mut u8, bytes: usize) -> Result<()> = FreePinned;
+        fn create_array(shape: &ArrayShape) -> Result<u64> = Allocate;
+        unsafe fn create_texture(
+            resource: &TextureResource, sampling: &Sampling
+        ) -> Result<u64> = Allocate;
+        unsafe fn create_surface(array: u64) -> Result<u64> = Allocate;
+        unsafe fn destroy_texture(kind: TextureHandle, handle: u64) -> Result<()> = Free;
+        unsafe fn register_host(
+            pointer: *mut u8, bytes: usize, options: PinnedOptions
+        ) -> Result<()> = RegisterHost;
+        unsafe fn unregister_host(pointer: *mut u8) -> Result<()> = UnregisterHost;
+        fn compile(text: &str, name: &str, options: &[&str]) -> Result<Compiled> = Compile;
+        fn compiler() -> Result<String> = Compile;
+        fn link(inputs: &[LinkInput<'_>], options: &LoadOptions) -> Result<Compiled> = Compile;
+        fn synchronize() -> Result<()> = Synchronize;
+        fn drain() -> Result<()> = Synchronize;
+        fn shares_streams() -> bool;
+        fn priority_range() -> Result<(i32, i32)>;
+        fn address_range(address: u64) -> Result<(u64, usize)> = Lookup;
+        fn can_access_peer(other: &dyn Device) -> Result<bool> = Configure;
+        fn enable_peer_access(other: &dyn Device) -> Result<()> = Configure;
+        fn disable_peer_access(other: &dyn Device) -> Result<()> = Configure;
+        unsafe fn transfer_peer(
+            stream: &dyn Stream, destination: u64, source: u64, source_device: &dyn Device,
+            bytes: usize
+        ) -> Result<()> = Transfer;
+        fn kept_memory() -> Result<usize>;
+        fn trim_memory(keep: usize) -> Result<()> = Configure;
+        fn set_release_threshold(bytes: usize) -> Result<()> = Configure;
+        fn export_memory(address: u64) -> Result<IpcHandle> = Share;
+        fn import_memory(handle: &IpcHandle) -> Result<u64> = Share;
+        unsafe fn close_imported(address: u64) -> Result<()> = Share;
+        fn export_event(event: &dyn Event) -> Result<IpcHandle> = Share;
+        fn limit(limit: i32) -> Result<usize> = Configure;
+        fn set_limit(limit: i32, value: usize) -> Result<()> = Configure;
+        fn context_handle() -> Result<u64> = Configure;
+        fn make_current() -> Result<()> = Configure;
+        fn epoch() -> u64;
+        unsafe fn reset() -> Result<()> = Configure;
+        fn as_any() -> &dyn Any;
     }
 
     fn default_stream(&self) -> Arc<dyn Stream> {
@@ -55,86 +95,9 @@ unsafe impl Device for Intercepted<dyn Device> {
         Ok(Arc::new(self.wrap(inner)))
     }
 
-    fn allocate(&self, bytes: usize) -> Result<u64> {
-        self.call(Call::Allocate, |d| d.allocate(bytes))
-    }
-
-    unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
-        // SAFETY: the caller's promise is passed on.
-        self.call(Call::Free, |d| unsafe { d.free(address, bytes) })
-    }
-
-    fn can_access(&self, address: u64, bytes: usize) -> bool {
-        self.inner.can_access(address, bytes)
-    }
-
-    fn allocate_pitched(
-        &self,
-        width: usize,
-        height: usize,
-        element: usize,
-    ) -> Result<(u64, usize)> {
-        self.call(Call::Allocate, |d| d.allocate_pitched(width, height, element))
-    }
-
-    fn allocate_managed(&self, bytes: usize) -> Result<u64> {
-        self.call(Call::Allocate, |d| d.allocate_managed(bytes))
-    }
-
     unsafe fn free_detached(&self, address: u64) {
         // SAFETY: the caller's promise is passed on.
         unsafe { self.inner.free_detached(address) }
-    }
-
-    fn allocate_pinned(&self, bytes: usize, options: PinnedOptions) -> Result<*mut u8> {
-        self.call(Call::AllocatePinned, |d| d.allocate_pinned(bytes, options))
-    }
-
-    fn pinned_address(&self, pointer: *mut u8) -> Result<u64> {
-        self.call(Call::Lookup, |d| d.pinned_address(pointer))
-    }
-
-    unsafe fn free_pinned(&self, pointer: *mut u8, bytes: usize) -> Result<()> {
-        // SAFETY: the caller's promise is passed on.
-        self.call(Call::FreePinned, |d| unsafe { d.free_pinned(pointer, bytes) })
-    }
-
-    fn create_array(&self, shape: &ArrayShape) -> Result<u64> {
-        self.call(Call::Allocate, |d| d.create_array(shape))
-    }
-
-    unsafe fn create_texture(
-        &self,
-        resource: &TextureResource,
-        sampling: &Sampling,
-    ) -> Result<u64> {
-        // SAFETY: the caller's promise is passed on.
-        self.call(Call::Allocate, |d| unsafe { d.create_texture(resource, sampling) })
-    }
-
-    unsafe fn create_surface(&self, array: u64) -> Result<u64> {
-        // SAFETY: the caller's promise is passed on.
-        self.call(Call::Allocate, |d| unsafe { d.create_surface(array) })
-    }
-
-    unsafe fn destroy_texture(&self, kind: TextureHandle, handle: u64) -> Result<()> {
-        // SAFETY: the caller's promise is passed on.
-        self.call(Call::Free, |d| unsafe { d.destroy_texture(kind, handle) })
-    }
-
-    unsafe fn register_host(
-        &self,
-        pointer: *mut u8,
-        bytes: usize,
-        options: PinnedOptions,
-    ) -> Result<()> {
-        // SAFETY: the caller's promise is passed on.
-        self.call(Call::RegisterHost, |d| unsafe { d.register_host(pointer, bytes, options) })
-    }
-
-    unsafe fn unregister_host(&self, pointer: *mut u8) -> Result<()> {
-        // SAFETY: the caller's promise is passed on.
-        self.call(Call::UnregisterHost, |d| unsafe { d.unregister_host(pointer) })
     }
 
     unsafe fn load_module(
@@ -149,30 +112,6 @@ unsafe impl Device for Intercepted<dyn Device> {
         Ok(Arc::new(self.wrap(inner)))
     }
 
-    fn compile(&self, text: &str, name: &str, options: &[&str]) -> Result<Compiled> {
-        self.call(Call::Compile, |d| d.compile(text, name, options))
-    }
-
-    fn compiler(&self) -> Result<String> {
-        self.call(Call::Compile, |d| d.compiler())
-    }
-
-    fn link(&self, inputs: &[LinkInput<'_>], options: &LoadOptions) -> Result<Compiled> {
-        self.call(Call::Compile, |d| d.link(inputs, options))
-    }
-
-    fn synchronize(&self) -> Result<()> {
-        self.call(Call::Synchronize, |d| d.synchronize())
-    }
-
-    fn drain(&self) -> Result<()> {
-        self.call(Call::Synchronize, |d| d.drain())
-    }
-
-    fn shares_streams(&self) -> bool {
-        self.inner.shares_streams()
-    }
-
     unsafe fn stream_from_handle(&self, handle: u64) -> Result<Arc<dyn Stream>> {
         // SAFETY: the caller's promise is passed on.
         let inner = self.call(Call::CreateStream, |d| unsafe { d.stream_from_handle(handle) })?;
@@ -185,100 +124,8 @@ unsafe impl Device for Intercepted<dyn Device> {
         Ok(Arc::new(self.wrap(inner)))
     }
 
-    fn priority_range(&self) -> Result<(i32, i32)> {
-        self.inner.priority_range()
-    }
-
-    fn address_range(&self, address: u64) -> Result<(u64, usize)> {
-        self.call(Call::Lookup, |d| d.address_range(address))
-    }
-
-    fn can_access_peer(&self, other: &dyn Device) -> Result<bool> {
-        self.call(Call::Configure, |d| d.can_access_peer(other))
-    }
-
-    fn enable_peer_access(&self, other: &dyn Device) -> Result<()> {
-        self.call(Call::Configure, |d| d.enable_peer_access(other))
-    }
-
-    fn disable_peer_access(&self, other: &dyn Device) -> Result<()> {
-        self.call(Call::Configure, |d| d.disable_peer_access(other))
-    }
-
-    unsafe fn transfer_peer(
-        &self,
-        stream: &dyn Stream,
-        destination: u64,
-        source: u64,
-        source_device: &dyn Device,
-        bytes: usize,
-    ) -> Result<()> {
-        // SAFETY: the caller's promise is passed on.
-        self.call(Call::Transfer, |d| unsafe {
-            d.transfer_peer(stream, destination, source, source_device, bytes)
-        })
-    }
-
-    fn kept_memory(&self) -> Result<usize> {
-        self.inner.kept_memory()
-    }
-
-    fn trim_memory(&self, keep: usize) -> Result<()> {
-        self.call(Call::Configure, |d| d.trim_memory(keep))
-    }
-
-    fn set_release_threshold(&self, bytes: usize) -> Result<()> {
-        self.call(Call::Configure, |d| d.set_release_threshold(bytes))
-    }
-
-    fn export_memory(&self, address: u64) -> Result<IpcHandle> {
-        self.call(Call::Share, |d| d.export_memory(address))
-    }
-
-    fn import_memory(&self, handle: &IpcHandle) -> Result<u64> {
-        self.call(Call::Share, |d| d.import_memory(handle))
-    }
-
-    unsafe fn close_imported(&self, address: u64) -> Result<()> {
-        // SAFETY: the caller's promise is passed on.
-        self.call(Call::Share, |d| unsafe { d.close_imported(address) })
-    }
-
-    fn export_event(&self, event: &dyn Event) -> Result<IpcHandle> {
-        self.call(Call::Share, |d| d.export_event(event))
-    }
-
     fn import_event(&self, handle: &IpcHandle) -> Result<Arc<dyn Event>> {
         let inner = self.call(Call::Share, |d| d.import_event(handle))?;
         Ok(Arc::new(self.wrap(inner)))
-    }
-
-    fn limit(&self, limit: i32) -> Result<usize> {
-        self.call(Call::Configure, |d| d.limit(limit))
-    }
-
-    fn set_limit(&self, limit: i32, value: usize) -> Result<()> {
-        self.call(Call::Configure, |d| d.set_limit(limit, value))
-    }
-
-    fn context_handle(&self) -> Result<u64> {
-        self.call(Call::Configure, |d| d.context_handle())
-    }
-
-    fn make_current(&self) -> Result<()> {
-        self.call(Call::Configure, |d| d.make_current())
-    }
-
-    fn epoch(&self) -> u64 {
-        self.inner.epoch()
-    }
-
-    unsafe fn reset(&self) -> Result<()> {
-        // SAFETY: the caller's promise is passed on.
-        self.call(Call::Configure, |d| unsafe { d.reset() })
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self.inner.as_any()
     }
 }

@@ -89,6 +89,36 @@ impl Call {
     }
 }
 
+/// Implements methods of a trait by the same methods of the inner object. A row `= Kind` makes the call visible as
+/// `Call::Kind`. `inner` stands for an `Intercepted` object, `layer` for a `Layered` stream.
+macro_rules! forward {
+    ($of:ident;) => {};
+    ($of:ident; fn $name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)?; $($rest:tt)*) => {
+        fn $name(&self $(, $arg: $type)*) $(-> $result)? {
+            forward!(@$of self, $name($($arg),*))
+        }
+        forward! { $of; $($rest)* }
+    };
+    ($of:ident; fn $name:ident($($arg:ident: $type:ty),*) -> $result:ty = $call:ident; $($rest:tt)*) => {
+        fn $name(&self $(, $arg: $type)*) -> $result {
+            forward!(@$of self, Call::$call, |it| it.$name($($arg),*))
+        }
+        forward! { $of; $($rest)* }
+    };
+    ($of:ident; unsafe fn $name:ident($($arg:ident: $type:ty),*) -> $result:ty = $call:ident; $($rest:tt)*) => {
+        unsafe fn $name(&self $(, $arg: $type)*) -> $result {
+            // SAFETY: the caller's promise is passed on.
+            forward!(@$of self, Call::$call, |it| unsafe { it.$name($($arg),*) })
+        }
+        forward! { $of; $($rest)* }
+    };
+    (@inner $self:ident, $name:ident($($arg:ident),*)) => { $self.inner.$name($($arg),*) };
+    (@inner $self:ident, $call:expr, $inner:expr) => { $self.call($call, $inner) };
+    (@layer $self:ident, $name:ident($($arg:ident),*)) => { $self.0.with(|it| it.$name($($arg),*)) };
+    (@layer $self:ident, $call:expr, $inner:expr) => { $self.0.call($call, $inner) };
+}
+pub(super) use forward;
+
 /// The behaviour of a stream that wraps another one. [`Layered`] makes a [`Stream`] of it.
 ///
 /// # Safety
@@ -156,6 +186,23 @@ pub unsafe trait StreamLayer: Send + Sync + Debug {
 pub struct Layered<L>(pub L);
 
 impl<L: StreamLayer> StreamCore for Layered<L> {
+    forward! {
+        layer;
+        fn handle() -> u64;
+        fn query() -> Result<bool> = Query;
+        fn synchronize() -> Result<()> = Synchronize;
+        fn record(event: &dyn Event) -> Result<()> = Record;
+        fn wait_event(event: &dyn Event) -> Result<()> = WaitEvent;
+        fn queue_function(
+            function: Box<dyn FnOnce() -> Result<()> + Send>
+        ) -> Result<()> = HostFunction;
+        fn allocate(bytes: usize) -> Result<u64> = Allocate;
+        unsafe fn free(address: u64, bytes: usize) -> Result<()> = Free;
+        unsafe fn transfer(transfer: &Transfer) -> Result<()> = Transfer;
+        unsafe fn fill(address: u64, value: u32, width: usize, count: usize) -> Result<()> = Fill;
+        unsafe fn execute(operation: &Operation) -> Result<()> = Execute;
+    }
+
     fn id(&self) -> u64 {
         self.0.id()
     }
@@ -164,57 +211,9 @@ impl<L: StreamLayer> StreamCore for Layered<L> {
         self.0.device_id()
     }
 
-    fn handle(&self) -> u64 {
-        self.0.with(|s| s.handle())
-    }
-
-    fn query(&self) -> Result<bool> {
-        self.0.call(Call::Query, |s| s.query())
-    }
-
-    fn synchronize(&self) -> Result<()> {
-        self.0.call(Call::Synchronize, |s| s.synchronize())
-    }
-
     fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>> {
         let event = self.0.call(Call::CreateEvent, |s| s.create_event(options))?;
         Ok(self.0.layer_event(event))
-    }
-
-    fn record(&self, event: &dyn Event) -> Result<()> {
-        self.0.call(Call::Record, |s| s.record(event))
-    }
-
-    fn wait_event(&self, event: &dyn Event) -> Result<()> {
-        self.0.call(Call::WaitEvent, |s| s.wait_event(event))
-    }
-
-    fn queue_function(&self, function: Box<dyn FnOnce() -> Result<()> + Send>) -> Result<()> {
-        self.0.call(Call::HostFunction, |s| s.queue_function(function))
-    }
-
-    fn allocate(&self, bytes: usize) -> Result<u64> {
-        self.0.call(Call::Allocate, |s| s.allocate(bytes))
-    }
-
-    unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
-        // SAFETY: the caller's promise is passed on, here and below.
-        self.0.call(Call::Free, |s| unsafe { s.free(address, bytes) })
-    }
-
-    unsafe fn transfer(&self, transfer: &Transfer) -> Result<()> {
-        // SAFETY: as above.
-        self.0.call(Call::Transfer, |s| unsafe { s.transfer(transfer) })
-    }
-
-    unsafe fn fill(&self, address: u64, value: u32, width: usize, count: usize) -> Result<()> {
-        // SAFETY: as above.
-        self.0.call(Call::Fill, |s| unsafe { s.fill(address, value, width, count) })
-    }
-
-    unsafe fn execute(&self, operation: &Operation) -> Result<()> {
-        // SAFETY: as above.
-        self.0.call(Call::Execute, |s| unsafe { s.execute(operation) })
     }
 
     fn last_status(&self) -> Status {
@@ -227,88 +226,43 @@ impl<L: StreamLayer> StreamCore for Layered<L> {
 }
 
 impl<L: StreamLayer> StreamMemory for Layered<L> {
-    fn allocate_zeroed(&self, bytes: usize) -> Result<Option<u64>> {
-        self.0.call(Call::Allocate, |s| s.allocate_zeroed(bytes))
-    }
-
-    unsafe fn gather(&self, destination: u64, ranges: &[HostRange]) -> Result<()> {
-        // SAFETY: as above.
-        self.0.call(Call::Transfer, |s| unsafe { s.gather(destination, ranges) })
-    }
-
-    unsafe fn copy_array(&self, copy: &ArrayCopy) -> Result<()> {
-        // SAFETY: as above.
-        self.0.call(Call::Transfer, |s| unsafe { s.copy_array(copy) })
-    }
-
-    unsafe fn prefetch(&self, address: u64, bytes: usize, to: PrefetchTarget) -> Result<()> {
-        // SAFETY: as above.
-        self.0.call(Call::Transfer, |s| unsafe { s.prefetch(address, bytes, to) })
+    forward! {
+        layer;
+        fn allocate_zeroed(bytes: usize) -> Result<Option<u64>> = Allocate;
+        unsafe fn gather(destination: u64, ranges: &[HostRange]) -> Result<()> = Transfer;
+        unsafe fn copy_array(copy: &ArrayCopy) -> Result<()> = Transfer;
+        unsafe fn prefetch(address: u64, bytes: usize, to: PrefetchTarget) -> Result<()> = Transfer;
     }
 }
 
 impl<L: StreamLayer> StreamCapture for Layered<L> {
-    fn begin_capture(&self, mode: CaptureMode) -> Result<()> {
-        self.0.call(Call::Capture, |s| s.begin_capture(mode))
+    forward! {
+        layer;
+        fn begin_capture(mode: CaptureMode) -> Result<()> = Capture;
+        fn abandon_capture() -> Result<()> = Capture;
+        fn is_capturing() -> Result<bool>;
+        fn keep_object(object: &GraphObject) -> Result<()>;
+        fn keep_for_graph(uses: &[Use<'_>]) -> Result<()>;
+        fn has_captured(memory: &DeviceMemory, access: Access) -> Result<bool>;
+        fn check_before_capture() -> Result<()>;
     }
 
     fn end_capture(&self) -> Result<Arc<dyn Graph>> {
         let graph = self.0.call(Call::Capture, |s| s.end_capture())?;
         Ok(self.0.layer_graph(graph))
     }
-
-    fn abandon_capture(&self) -> Result<()> {
-        self.0.call(Call::Capture, |s| s.abandon_capture())
-    }
-
-    fn is_capturing(&self) -> Result<bool> {
-        self.0.with(|s| s.is_capturing())
-    }
-
-    fn keep_object(&self, object: &GraphObject) -> Result<()> {
-        self.0.with(|s| s.keep_object(object))
-    }
-
-    fn keep_for_graph(&self, uses: &[Use<'_>]) -> Result<()> {
-        self.0.with(|s| s.keep_for_graph(uses))
-    }
-
-    fn has_captured(&self, memory: &DeviceMemory, access: Access) -> Result<bool> {
-        self.0.with(|s| s.has_captured(memory, access))
-    }
-
-    fn check_before_capture(&self) -> Result<()> {
-        self.0.with(|s| s.check_before_capture())
-    }
 }
 
 impl<L: StreamLayer> StreamState for Layered<L> {
-    fn has_handle(&self, handle: u64) -> bool {
-        self.0.with(|s| s.has_handle(handle))
-    }
-
-    fn has_run(&self) -> Result<bool> {
-        self.0.call(Call::Query, |s| s.has_run())
-    }
-
-    fn supports_queries(&self) -> bool {
-        self.0.with(|s| s.supports_queries())
-    }
-
-    fn wait_for_room(&self) {
-        self.0.with(|s| s.wait_for_room());
-    }
-
-    fn drain(&self) -> Result<()> {
-        self.0.call(Call::Synchronize, |s| s.drain())
-    }
-
-    fn check_epoch(&self) -> Result<()> {
-        self.0.with(|s| s.check_epoch())
-    }
-
-    fn options(&self) -> Result<StreamOptions> {
-        self.0.with(|s| s.options())
+    forward! {
+        layer;
+        fn has_handle(handle: u64) -> bool;
+        fn has_run() -> Result<bool> = Query;
+        fn supports_queries() -> bool;
+        fn wait_for_room();
+        fn drain() -> Result<()> = Synchronize;
+        fn check_epoch() -> Result<()>;
+        fn options() -> Result<StreamOptions>;
     }
 
     fn for_memory(&self) -> Option<Arc<dyn Stream>> {

@@ -4,6 +4,7 @@ use crate::backend::Backend;
 use crate::device::Device;
 use crate::error::Result;
 use crate::event::Event;
+use crate::layers::layer::forward;
 use crate::layers::{Call, Intercepted, Layered, StreamLayer};
 use crate::module::{Kernel, KernelAttribute, LaunchConfig, Module, Parameter, SourceText};
 use crate::properties::DeviceId;
@@ -15,41 +16,21 @@ use std::sync::Arc;
 
 /// Searches for devices use the trait's default methods, over the intercepted devices.
 impl Backend for Intercepted<dyn Backend> {
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
-
-    fn api(&self) -> Api {
-        self.inner.api()
-    }
-
-    fn version(&self) -> Result<i32> {
-        self.inner.version()
-    }
-
-    fn device_count(&self) -> Result<usize> {
-        self.inner.device_count()
+    forward! {
+        inner;
+        fn name() -> &'static str;
+        fn api() -> Api;
+        fn version() -> Result<i32>;
+        fn device_count() -> Result<usize>;
+        fn profiler_start() -> Result<()>;
+        fn profiler_stop() -> Result<()>;
+        fn status_name(code: i32) -> Option<&'static str>;
+        fn status_message(code: i32) -> Option<&'static str>;
     }
 
     fn device(&self, ordinal: usize) -> Result<Arc<dyn Device>> {
         let inner = self.call(Call::OpenDevice, |b| b.device(ordinal))?;
         Ok(Arc::new(self.wrap(inner)))
-    }
-
-    fn profiler_start(&self) -> Result<()> {
-        self.inner.profiler_start()
-    }
-
-    fn profiler_stop(&self) -> Result<()> {
-        self.inner.profiler_stop()
-    }
-
-    fn status_name(&self, code: i32) -> Option<&'static str> {
-        self.inner.status_name(code)
-    }
-
-    fn status_message(&self, code: i32) -> Option<&'static str> {
-        self.inner.status_message(code)
     }
 }
 
@@ -59,44 +40,21 @@ impl Backend for Intercepted<dyn Backend> {
 )]
 // SAFETY: every call goes to the inner event.
 unsafe impl Event for Intercepted<dyn Event> {
-    fn device_id(&self) -> DeviceId {
-        self.inner.device_id()
-    }
-
-    fn handle(&self) -> u64 {
-        self.inner.handle()
-    }
-
-    fn query(&self) -> Result<bool> {
-        self.call(Call::Query, |e| e.query())
-    }
-
-    fn has_run(&self) -> Result<bool> {
-        self.call(Call::Query, |e| e.has_run())
-    }
-
-    fn supports_queries(&self) -> bool {
-        self.inner.supports_queries()
-    }
-
-    fn synchronize(&self) -> Result<()> {
-        self.call(Call::Synchronize, |e| e.synchronize())
-    }
-
-    fn drain(&self) -> Result<()> {
-        self.call(Call::Synchronize, |e| e.drain())
-    }
-
-    fn elapsed_since(&self, start: &dyn Event) -> Result<f32> {
-        self.call(Call::ElapsedTime, |e| e.elapsed_since(start))
+    forward! {
+        inner;
+        fn device_id() -> DeviceId;
+        fn handle() -> u64;
+        fn query() -> Result<bool> = Query;
+        fn has_run() -> Result<bool> = Query;
+        fn supports_queries() -> bool;
+        fn synchronize() -> Result<()> = Synchronize;
+        fn drain() -> Result<()> = Synchronize;
+        fn elapsed_since(start: &dyn Event) -> Result<f32> = ElapsedTime;
+        fn as_any() -> &dyn Any;
     }
 
     fn last_status(&self) -> Status {
         self.status.load()
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self.inner.as_any()
     }
 }
 
@@ -105,25 +63,17 @@ unsafe impl Event for Intercepted<dyn Event> {
     reason = "a method that is not passed on would be the trait's own"
 )]
 impl Module for Intercepted<dyn Module> {
+    forward! {
+        inner;
+        fn global(name: &str) -> Result<(u64, usize)> = Lookup;
+        fn source() -> Option<&SourceText>;
+        fn log() -> &str;
+        fn as_any() -> &dyn Any;
+    }
+
     fn kernel(&self, name: &str) -> Result<Arc<dyn Kernel>> {
         let inner = self.call(Call::Lookup, |m| m.kernel(name))?;
         Ok(Arc::new(self.wrap(inner)))
-    }
-
-    fn global(&self, name: &str) -> Result<(u64, usize)> {
-        self.call(Call::Lookup, |m| m.global(name))
-    }
-
-    fn source(&self) -> Option<&SourceText> {
-        self.inner.source()
-    }
-
-    fn log(&self) -> &str {
-        self.inner.log()
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self.inner.as_any()
     }
 }
 
@@ -132,52 +82,21 @@ impl Module for Intercepted<dyn Module> {
     reason = "a method that is not passed on would be the trait's own"
 )]
 impl Kernel for Intercepted<dyn Kernel> {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    unsafe fn launch_raw(
-        &self,
-        stream: &dyn Stream,
-        config: &LaunchConfig,
-        arguments: &[*mut c_void],
-    ) -> Result<()> {
-        // SAFETY: the caller's promise is passed on.
-        self.call(Call::Launch, |k| unsafe { k.launch_raw(stream, config, arguments) })
-    }
-
-    unsafe fn launch_cooperative(
-        &self,
-        stream: &dyn Stream,
-        config: &LaunchConfig,
-        arguments: &[*mut c_void],
-    ) -> Result<()> {
-        // SAFETY: the caller's promise is passed on.
-        self.call(Call::Launch, |k| unsafe { k.launch_cooperative(stream, config, arguments) })
-    }
-
-    fn finish_launch(&self, stream: &dyn Stream) -> Result<()> {
-        self.inner.finish_launch(stream)
-    }
-
-    fn parameters(&self) -> Result<Option<&[Parameter]>> {
-        self.inner.parameters()
-    }
-
-    fn attribute(&self, attribute: KernelAttribute) -> Result<i32> {
-        self.call(Call::Lookup, |k| k.attribute(attribute))
-    }
-
-    fn set_attribute(&self, attribute: KernelAttribute, value: i32) -> Result<()> {
-        self.call(Call::Configure, |k| k.set_attribute(attribute, value))
-    }
-
-    fn active_blocks(&self, threads: u32, shared_bytes: usize) -> Result<u32> {
-        self.call(Call::Lookup, |k| k.active_blocks(threads, shared_bytes))
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self.inner.as_any()
+    forward! {
+        inner;
+        fn name() -> &str;
+        unsafe fn launch_raw(
+            stream: &dyn Stream, config: &LaunchConfig, arguments: &[*mut c_void]
+        ) -> Result<()> = Launch;
+        unsafe fn launch_cooperative(
+            stream: &dyn Stream, config: &LaunchConfig, arguments: &[*mut c_void]
+        ) -> Result<()> = Launch;
+        fn finish_launch(stream: &dyn Stream) -> Result<()>;
+        fn parameters() -> Result<Option<&[Parameter]>>;
+        fn attribute(attribute: KernelAttribute) -> Result<i32> = Lookup;
+        fn set_attribute(attribute: KernelAttribute, value: i32) -> Result<()> = Configure;
+        fn active_blocks(threads: u32, shared_bytes: usize) -> Result<u32> = Lookup;
+        fn as_any() -> &dyn Any;
     }
 }
 
@@ -234,16 +153,10 @@ unsafe impl StreamLayer for Intercepted<dyn Stream> {
     reason = "a method that is not passed on would be the trait's own"
 )]
 impl Graph for Intercepted<dyn Graph> {
-    fn node_count(&self) -> usize {
-        self.inner.node_count()
-    }
-
-    unsafe fn launch(&self, stream: &Arc<dyn Stream>) -> Result<()> {
-        // SAFETY: the caller's promise is passed on.
-        self.call(Call::Launch, |g| unsafe { g.launch(stream) })
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self.inner.as_any()
+    forward! {
+        inner;
+        fn node_count() -> usize;
+        unsafe fn launch(stream: &Arc<dyn Stream>) -> Result<()> = Launch;
+        fn as_any() -> &dyn Any;
     }
 }
