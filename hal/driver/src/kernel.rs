@@ -128,6 +128,29 @@ impl DriverKernel {
         )
     }
 
+    /// Prepares stream, context and kernel for a launch, and calls `launch`, which returns the driver's status. `fail`
+    /// returns the error of a failure, while the context is current.
+    #[inline]
+    fn queue(
+        &self,
+        stream: &dyn Stream,
+        config: &LaunchConfig,
+        fail: fn(&Self, c_int, &LaunchConfig) -> Error,
+        launch: impl FnOnce(&DriverStream) -> Result<c_int>,
+    ) -> Result<()> {
+        let context = self.context();
+        let stream = DriverStream::own(stream, context)?;
+        let _scope = context.enter_for(self.module.epoch)?;
+        if config.shared_bytes > self.shared_limit.load(Ordering::Acquire) {
+            self.raise_shared_limit(config.shared_bytes)?;
+        }
+        self.keep_code(stream)?;
+        match launch(stream)? {
+            Status::SUCCESS => Ok(()),
+            code => Err(fail(self, code, config)),
+        }
+    }
+
     /// Makes the graph of the stream's capture, if any, keep the code.
     #[inline]
     fn keep_code(&self, stream: &DriverStream) -> Result<()> {
@@ -244,16 +267,10 @@ impl Kernel for DriverKernel {
         config: &LaunchConfig,
         arguments: &[*mut c_void],
     ) -> Result<()> {
-        let context = self.context();
-        let stream = DriverStream::own(stream, context)?;
-        let _scope = context.enter_for(self.module.epoch)?;
-        if config.shared_bytes > self.shared_limit.load(Ordering::Acquire) {
-            self.raise_shared_limit(config.shared_bytes)?;
-        }
-        self.keep_code(stream)?;
-        // SAFETY: function and stream are live; the caller's promise covers the arguments.
-        let code = unsafe { stream.launch(self.handle, config, arguments)? };
-        if code == Status::SUCCESS { Ok(()) } else { Err(self.launch_error(code, config)) }
+        self.queue(stream, config, DriverKernel::launch_error, |stream| {
+            // SAFETY: function and stream are live; the caller's promise covers the arguments.
+            unsafe { stream.launch(self.handle, config, arguments) }
+        })
     }
 
     unsafe fn launch_cooperative(
@@ -262,36 +279,15 @@ impl Kernel for DriverKernel {
         config: &LaunchConfig,
         arguments: &[*mut c_void],
     ) -> Result<()> {
-        let context = self.context();
-        let cooperative = optional!(context.driver, launch_cooperative, "launch_cooperative")?;
-        let stream = DriverStream::own(stream, context)?;
-        let _scope = context.enter_for(self.module.epoch)?;
-        if config.shared_bytes > self.shared_limit.load(Ordering::Acquire) {
-            self.raise_shared_limit(config.shared_bytes)?;
-        }
-        self.keep_code(stream)?;
-        let adding = stream.adding()?;
-        let ([gx, gy, gz], [bx, by, bz]) = (config.grid, config.block);
-        // SAFETY: as for `launch_raw`.
-        let code = unsafe {
-            cooperative(
-                self.handle,
-                gx,
-                gy,
-                gz,
-                bx,
-                by,
-                bz,
-                config.shared_bytes,
-                stream.raw(),
-                arguments.as_ptr().cast_mut(),
-            )
-        };
-        drop(adding);
-        match code {
-            Status::SUCCESS => Ok(()),
-            code => Err(self.cooperative_launch_error(code, config)),
-        }
+        let launch = optional!(self.context().driver, launch_cooperative, "launch_cooperative")?;
+        let ([gx, gy, gz], [bx, by, bz], shared) = (config.grid, config.block, config.shared_bytes);
+        self.queue(stream, config, DriverKernel::cooperative_launch_error, |stream| {
+            let (arguments, _adding) = (arguments.as_ptr().cast_mut(), stream.adding()?);
+            // SAFETY: as for `launch_raw`.
+            Ok(unsafe {
+                launch(self.handle, gx, gy, gz, bx, by, bz, shared, stream.raw(), arguments)
+            })
+        })
     }
 
     fn parameters(&self) -> Result<Option<&[Parameter]>> {
