@@ -9,7 +9,6 @@ mod refusal;
 
 pub(crate) use refusal::Refusal;
 
-use crate::engine::Engine;
 use hal::memory::{Access, CapturedMemory, DeviceMemory, GraphBlocks, Use};
 use hal::poison::Unpoisoned as _;
 use hal::process::ProcessMutex;
@@ -172,10 +171,10 @@ impl Capture {
     }
 
     /// Refuses work on the default stream until the capture ends, because it waits for a participating
-    /// stream.
-    pub(crate) fn bar_default(&self, engine: &Engine) {
+    /// stream. The capture counts in `pending` meanwhile.
+    pub(crate) fn bar_default(&self, captures: &Captures, pending: &Arc<AtomicUsize>) {
         if let Some(recording) = &mut *self.lock() {
-            let (pending, count) = (&engine.blocking_pending, &engine.captures.barring);
+            let count = &captures.barring;
             pending.fetch_add(1, Ordering::AcqRel);
             count.fetch_add(1, Ordering::AcqRel);
             recording.barred.push(Barred { pending: pending.clone(), count: count.clone() });

@@ -1,121 +1,18 @@
-//! Checked launches of kernels, and the code that they need.
+//! Checked launches of kernels.
 //!
 //! A module that is compiled while checks are enabled contains them. Any other module is compiled again, from
 //! the text in its image, for its first checked launch. Before each launch, the variables of that second
 //! library are set to the values of the first one; afterwards the values that the kernel wrote are copied
 //! back.
 
-use crate::compile;
+use crate::code::LoadedCode;
 use crate::device::HostDevice;
-use crate::kernel::{self, Arguments};
-use crate::module::LoadedCode;
+use crate::launch::{self, Arguments};
 use hal::checking::{self, Checks};
-use hal::process::ProcessMutex;
 use hal::{Error, Parameter, Result};
-use host_executor::{Allocation, Library, Memory, Shape};
-use std::collections::HashMap;
+use host_executor::{Allocation, Memory, Shape};
 use std::ffi::c_void;
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
-
-/// The source, name and options that a module was compiled from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ModuleText {
-    pub(crate) text: String,
-    pub(crate) name: String,
-    pub(crate) options: Vec<String>,
-}
-
-/// The mark at the end of an image that contains its text.
-const MARK: &[u8; 16] = b"gpuarray's text\n";
-
-impl ModuleText {
-    /// Appends the text to a library, where loaders do not read it.
-    pub(crate) fn append(&self, image: &mut Vec<u8>) {
-        let start = image.len();
-        let parts = [&self.text, &self.name].into_iter().chain(&self.options);
-        for part in parts {
-            image.extend((part.len() as u64).to_le_bytes());
-            image.extend(part.as_bytes());
-        }
-        image.extend(((image.len() - start) as u64).to_le_bytes());
-        image.extend(MARK);
-    }
-
-    /// Returns the text in an image, if it contains one.
-    pub(crate) fn of(image: &[u8]) -> Option<ModuleText> {
-        let image = image.strip_suffix(MARK)?;
-        let (image, bytes) = image.split_last_chunk()?;
-        let bytes = usize::try_from(u64::from_le_bytes(*bytes)).ok()?;
-        let mut rest = image.get(image.len().checked_sub(bytes)?..)?;
-        let mut parts = Vec::new();
-        while let Some((length, behind)) = rest.split_first_chunk() {
-            let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
-            parts.push(String::from_utf8(behind.get(..length)?.to_vec()).ok()?);
-            rest = &behind[length..];
-        }
-        let mut parts = parts.into_iter();
-        Some(ModuleText { text: parts.next()?, name: parts.next()?, options: parts.collect() })
-    }
-}
-
-/// The number of launches of a kernel that count as its first ones. The second launch starts with the data
-/// that the first one left.
-const FIRST_LAUNCHES: u32 = 2;
-
-/// The checked code of a module.
-#[derive(Debug)]
-pub(crate) struct CheckedCode {
-    text: Option<ModuleText>,
-    compiled: OnceLock<Result<Arc<Library>>>,
-    /// The number of checked launches of each kernel, while only first launches are checked.
-    launches: ProcessMutex<HashMap<String, u32>>,
-    /// Held while the variables of the second library are in use.
-    variables: ProcessMutex<()>,
-}
-
-impl CheckedCode {
-    pub(crate) fn new(text: Option<ModuleText>) -> CheckedCode {
-        let (compiled, launches) = (OnceLock::new(), ProcessMutex::default());
-        CheckedCode { text, compiled, launches, variables: ProcessMutex::default() }
-    }
-
-    /// Returns true if a launch of this kernel is checked.
-    pub(crate) fn looks(&self, checks: Checks, kernel: &str) -> bool {
-        if checks.are_lasting() {
-            return true;
-        }
-        if self.text.is_none() {
-            return false;
-        }
-        self.launches.lock().get(kernel).is_none_or(|&count| count < FIRST_LAUNCHES)
-    }
-
-    /// Counts a checked launch of a kernel.
-    fn count(&self, kernel: &str) {
-        let mut launches = self.launches.lock();
-        let count = launches.entry(kernel.to_owned()).or_default();
-        *count = count.saturating_add(1);
-    }
-
-    /// Returns the library with checks, for a module whose own library does not have them.
-    fn library(&self) -> Result<&Arc<Library>> {
-        let compile = || {
-            let Some(ModuleText { text, name, options }) = &self.text else {
-                return Err(Error::unsupported(
-                    "launch",
-                    "the module's code has no checks, and its image does not hold the text to compile \
-                     it again; compile it while something is looked for",
-                ));
-            };
-            let options: Vec<&str> = options.iter().map(String::as_str).collect();
-            let compiled = compile::compile(text, name, &options, true)?;
-            // SAFETY: the code that loaded the module has trusted this text.
-            unsafe { Library::load(&compiled.code) }.map_err(compile::error)
-        };
-        self.compiled.get_or_init(compile).as_ref().map_err(Clone::clone)
-    }
-}
 
 /// The parameters of a checked launch, in addition to its arguments.
 #[derive(Clone, Debug)]
@@ -133,7 +30,7 @@ pub(crate) struct CheckedLaunch {
 /// this launch.
 ///
 /// # Safety
-/// The same as for [`kernel::run`].
+/// The same as for [`launch::run`].
 pub(crate) unsafe fn run(
     code: &LoadedCode,
     kernel: &host_executor::Kernel,
@@ -160,7 +57,7 @@ pub(crate) unsafe fn run(
     let copied = unsafe { Arguments::copy(&launch.parameters, arguments) };
     let pointers = copied.pointers();
     let run = || {
-        kernel::interruptibly("", |is_interrupted| {
+        launch::interruptibly("", |is_interrupted| {
             let is_interrupted = is_interrupted.unwrap_or(&|| false);
             // SAFETY: the caller's promise.
             unsafe { kernel.launch_checked(&launch.shape, &checking, &pointers, is_interrupted) }
@@ -219,26 +116,5 @@ impl Memory for DeviceMemory<'_> {
             description: "memory that was allocated without checks".to_owned(),
         });
         live.or(known)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::ModuleText;
-
-    #[test]
-    fn an_image_holds_its_text() {
-        let text = ModuleText {
-            text: "__global__ void f() {}".to_owned(),
-            name: String::new(),
-            options: vec!["-DX".to_owned(), "-w".to_owned()],
-        };
-        let mut image = b"library".to_vec();
-        assert_eq!(ModuleText::of(&image), None);
-        text.append(&mut image);
-        assert!(image.starts_with(b"library"));
-        assert_eq!(ModuleText::of(&image), Some(text));
-        let cut = &image[image.len() - 40..];
-        assert_eq!(ModuleText::of(cut), None);
     }
 }

@@ -1,12 +1,52 @@
 //! Compiles a program's kernels with the system's C++ compiler, through `host_executor`.
 
-use crate::checked::ModuleText;
 use crate::seal::seal;
 use codegen::compile::{self, CodeCache, Compilation, Compiled, compile_closed, may_read_files};
 use hal::library::search_directories;
 use hal::{Error, ErrorKind, Result, Status};
 use host_executor::{Compiler, Language, Preprocessed, Source};
 use std::sync::OnceLock;
+
+/// The source, name and options that a module was compiled from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ModuleText {
+    pub(crate) text: String,
+    pub(crate) name: String,
+    pub(crate) options: Vec<String>,
+}
+
+/// The mark at the end of an image that contains its text.
+const MARK: &[u8; 16] = b"gpuarray's text\n";
+
+impl ModuleText {
+    /// Appends the text to a library, where loaders do not read it.
+    pub(crate) fn append(&self, image: &mut Vec<u8>) {
+        let start = image.len();
+        let parts = [&self.text, &self.name].into_iter().chain(&self.options);
+        for part in parts {
+            image.extend((part.len() as u64).to_le_bytes());
+            image.extend(part.as_bytes());
+        }
+        image.extend(((image.len() - start) as u64).to_le_bytes());
+        image.extend(MARK);
+    }
+
+    /// Returns the text in an image, if it contains one.
+    pub(crate) fn of(image: &[u8]) -> Option<ModuleText> {
+        let image = image.strip_suffix(MARK)?;
+        let (image, bytes) = image.split_last_chunk()?;
+        let bytes = usize::try_from(u64::from_le_bytes(*bytes)).ok()?;
+        let mut rest = image.get(image.len().checked_sub(bytes)?..)?;
+        let mut parts = Vec::new();
+        while let Some((length, behind)) = rest.split_first_chunk() {
+            let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+            parts.push(String::from_utf8(behind.get(..length)?.to_vec()).ok()?);
+            rest = &behind[length..];
+        }
+        let mut parts = parts.into_iter();
+        Some(ModuleText { text: parts.next()?, name: parts.next()?, options: parts.collect() })
+    }
+}
 
 /// Compiles CUDA C to a shared library, with or without checks, or takes the library from the on-disk cache.
 ///
@@ -112,5 +152,26 @@ pub(crate) fn error(error: host_executor::Error) -> Error {
             let unknown = Status::host(Status::UNKNOWN);
             Error::new(ErrorKind::Driver, unknown, "compile", other.to_string())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ModuleText;
+
+    #[test]
+    fn an_image_holds_its_text() {
+        let text = ModuleText {
+            text: "__global__ void f() {}".to_owned(),
+            name: String::new(),
+            options: vec!["-DX".to_owned(), "-w".to_owned()],
+        };
+        let mut image = b"library".to_vec();
+        assert_eq!(ModuleText::of(&image), None);
+        text.append(&mut image);
+        assert!(image.starts_with(b"library"));
+        assert_eq!(ModuleText::of(&image), Some(text));
+        let cut = &image[image.len() - 40..];
+        assert_eq!(ModuleText::of(cut), None);
     }
 }

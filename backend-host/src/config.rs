@@ -4,6 +4,9 @@ use hal::Result;
 use hal::environment::{BYTES, bytes, parse};
 use std::env;
 
+/// The name and number of the host backend's only device, for messages.
+pub(crate) const DEVICE: &str = "host:0";
+
 /// The memory and threads that the host device may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostConfig {

@@ -1,9 +1,5 @@
 //! The host as a device.
 
-mod handle;
-
-pub(crate) use handle::HostHandle;
-
 use crate::attributes::Limits;
 use crate::config::HostConfig;
 use crate::engine::Engine;
@@ -17,13 +13,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// The name and number of the host backend's only device, for messages.
-pub(crate) const DEVICE: &str = "host:0";
-
 /// The host: its memory, cores and streams.
 pub(crate) struct HostDevice {
     id: DeviceId,
-    properties: DeviceProperties,
+    pub(crate) properties: DeviceProperties,
     /// The addresses of the variables of loaded modules, and their sizes in bytes.
     variables: ProcessMutex<BTreeMap<usize, usize>>,
     config: HostConfig,
@@ -33,9 +26,9 @@ pub(crate) struct HostDevice {
     engine: Engine,
     /// The engine of a forked child.
     child: ProcessMutex<Option<&'static Engine>>,
-    pinned: ProcessMutex<BTreeMap<usize, usize>>,
-    registered: ProcessMutex<BTreeMap<usize, usize>>,
-    limits: Limits,
+    pub(crate) pinned: ProcessMutex<BTreeMap<usize, usize>>,
+    pub(crate) registered: ProcessMutex<BTreeMap<usize, usize>>,
+    pub(crate) limits: Limits,
     textures: Textures,
     /// The memory blocks of captures and graphs.
     graph_blocks: Arc<GraphBlocks>,
@@ -48,7 +41,7 @@ impl fmt::Debug for HostDevice {
 }
 
 impl HostDevice {
-    fn new(config: HostConfig) -> HostDevice {
+    pub(crate) fn new(config: HostConfig) -> HostDevice {
         let name = format!("{} ({} threads)", processor_name(), config.threads);
         let capability = (
             host_executor::DEFAULT_ARCHITECTURE / 100,
@@ -150,7 +143,7 @@ impl HostDevice {
     }
 
     /// Like [`HostDevice::allocate_waiting`], for [`Memory::allocate_plain`].
-    fn allocate_plain_waiting(&self, bytes: usize) -> Result<u64> {
+    pub(crate) fn allocate_plain_waiting(&self, bytes: usize) -> Result<u64> {
         self.with_room(|memory| memory.allocate_plain(bytes))
     }
 
@@ -159,7 +152,7 @@ impl HostDevice {
         self.with_room(|memory| memory.allocate_zeroed(bytes))
     }
 
-    fn with_room<T>(&self, allocate: impl Fn(&Memory) -> Result<T>) -> Result<T> {
+    pub(crate) fn with_room<T>(&self, allocate: impl Fn(&Memory) -> Result<T>) -> Result<T> {
         allocate(&self.memory).or_else(|error| {
             if self.engine().is_clear() || interruption::is_in_function() {
                 return Err(error);
@@ -170,7 +163,7 @@ impl HostDevice {
     }
 
     /// Waits until all queued work has run. Each stream reports its own failures.
-    fn wait(&self) -> Result<()> {
+    pub(crate) fn wait(&self) -> Result<()> {
         self.engine().wait()
     }
 

@@ -3,7 +3,7 @@
 use crate::capture::{CapturedMark, Refusal};
 use crate::device::HostDevice;
 use crate::queue::Mark;
-use crate::sharing::event::SharedEvent;
+use crate::shared_event::SharedEvent;
 use hal::poison::Unpoisoned as _;
 use hal::status::AtomicStatus;
 use hal::{

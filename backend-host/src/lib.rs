@@ -5,17 +5,20 @@
 mod attributes;
 mod capture;
 mod checked;
+mod code;
 mod compile;
 mod config;
 mod device;
 mod engine;
 mod event;
-mod graph;
+mod handle;
 mod kernel;
+mod launch;
 mod memory;
 mod module;
 mod queue;
 mod seal;
+mod shared_event;
 mod sharing;
 mod stream;
 mod texture;
@@ -23,8 +26,8 @@ mod transfer;
 
 pub use config::HostConfig;
 
-use device::HostHandle;
 use hal::{Api, Backend, Device, Error, Result, Status, checking};
+use handle::HostHandle;
 use std::sync::Arc;
 
 /// The host backend, with one device: the machine itself.

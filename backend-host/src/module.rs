@@ -1,7 +1,7 @@
 //! Modules of the host: compiled libraries loaded into the process.
 
-use crate::checked::{CheckedCode, ModuleText};
-use crate::compile;
+use crate::code::LoadedCode;
+use crate::compile::{self, ModuleText};
 use crate::device::HostDevice;
 use crate::kernel::HostKernel;
 use crate::seal::unsealed;
@@ -15,52 +15,7 @@ use hal::{
 use host_executor::Library;
 use std::any::Any;
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
-
-/// A library whose variables are device memory while it is loaded.
-pub(crate) struct LoadedCode {
-    device: Arc<HostDevice>,
-    pub(crate) library: Arc<Library>,
-    checked: CheckedCode,
-}
-
-impl fmt::Debug for LoadedCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.library.fmt(f)
-    }
-}
-
-impl LoadedCode {
-    fn new(
-        device: Arc<HostDevice>,
-        library: Arc<Library>,
-        text: Option<ModuleText>,
-    ) -> Arc<LoadedCode> {
-        let mut variables = device.variables().lock();
-        variables.extend(library.variables());
-        drop(variables);
-        Arc::new(LoadedCode { device, library, checked: CheckedCode::new(text) })
-    }
-
-    pub(crate) fn device(&self) -> &Arc<HostDevice> {
-        &self.device
-    }
-
-    /// Returns the same code with checks.
-    pub(crate) fn checked(&self) -> &CheckedCode {
-        &self.checked
-    }
-}
-
-impl Drop for LoadedCode {
-    fn drop(&mut self) {
-        let mut variables = self.device.variables().lock();
-        for (address, _) in self.library.variables() {
-            variables.remove(&address);
-        }
-    }
-}
 
 /// A module. Its kernels keep the code loaded.
 #[derive(Debug)]

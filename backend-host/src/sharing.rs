@@ -1,6 +1,5 @@
-//! Objects that the processes of one user can share: blocks of plain memory, and events.
+//! Blocks of plain memory that the processes of one user can share.
 
-pub(crate) mod event;
 pub(crate) mod handle;
 pub(crate) mod process;
 pub(crate) mod segment;

@@ -4,6 +4,7 @@
 //! thread, unless work that it has to wait for is queued. Small operations therefore need no thread switch.
 
 mod capture;
+mod graph;
 mod launch;
 mod order;
 mod outcome;
@@ -12,7 +13,6 @@ use crate::capture::CaptureSlot;
 use crate::device::HostDevice;
 use crate::event::HostEvent;
 use crate::queue::{Queue, Task};
-use crate::texture;
 use crate::transfer;
 use hal::interruption;
 use hal::memory::{Access, DeviceMemory, GraphObject, Use};
@@ -339,7 +339,7 @@ impl StreamMemory for HostStream {
     }
 
     unsafe fn copy_array(&self, copy: &ArrayCopy) -> Result<()> {
-        let transfer = self.status.during(|| texture::transfer(&self.device, copy))?;
+        let transfer = self.status.during(|| self.device.textures().transfer(copy))?;
         // SAFETY: the caller's promise; the array's memory is the device's.
         unsafe { self.transfer(&transfer) }
     }

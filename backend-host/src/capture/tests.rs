@@ -1,7 +1,7 @@
 //! Behaviour on which drivers differ, as the host implements it.
 
 use crate::config::HostConfig;
-use crate::device::HostHandle;
+use crate::handle::HostHandle;
 use array::DeviceArray;
 use hal::memory::DeviceMemory;
 use hal::{CaptureMode, Device, Error, EventOptions, Result, Stream, StreamOptions};

@@ -2,7 +2,7 @@
 
 use super::{LIMIT, Queue, Room, Task};
 use crate::config::HostConfig;
-use crate::device::HostHandle;
+use crate::handle::HostHandle;
 use hal::{Device, StreamOptions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

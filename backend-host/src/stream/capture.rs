@@ -1,9 +1,9 @@
 //! Capturing on streams: starting a capture, recording work, and ending the capture.
 
+use super::graph::{GraphWork, HostGraph};
 use super::{HostStream, Kind};
 use crate::capture::{Capture, CaptureSlot, CapturedMark, Node, Refusal};
 use crate::event::HostEvent;
-use crate::graph::{GraphWork, HostGraph};
 use crate::transfer;
 use hal::submission::{begin_when_drained, end_unordered};
 use hal::{CaptureMode, Error, Result, Transfer, interruption, nonblocking};
@@ -120,7 +120,8 @@ impl HostStream {
                     return Err(Error::invalid(call, "the stream captures already"));
                 }
                 if blocking {
-                    capture.bar_default(self.device.engine());
+                    let engine = self.device.engine();
+                    capture.bar_default(&engine.captures, &engine.blocking_pending);
                 }
                 Ok(())
             },

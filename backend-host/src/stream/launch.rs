@@ -3,8 +3,8 @@
 use super::outcome::Outcome;
 use super::{HostStream, Kind};
 use crate::checked::{self, CheckedLaunch};
-use crate::kernel::{self, Arguments};
-use crate::module::LoadedCode;
+use crate::code::LoadedCode;
+use crate::launch::{self, Arguments};
 use crate::queue::{Mark, Queue};
 use hal::{Parameter, Result, interruption, nonblocking};
 use host_executor::Shape;
@@ -50,7 +50,7 @@ impl HostStream {
                 // A kernel may run for any length of time.
                 nonblocking::before_waiting()?;
                 // SAFETY: the caller's promise.
-                return unsafe { kernel::run(&self.device, kernel, &shape, arguments) };
+                return unsafe { launch::run(&self.device, kernel, &shape, arguments) };
             }
             // SAFETY: the caller's promise.
             let arguments = unsafe { Arguments::copy(parameters, arguments) };
@@ -59,7 +59,7 @@ impl HostStream {
                 // Keeps the code loaded.
                 let _code = &code;
                 // SAFETY: the caller's promise holds until the kernel has run.
-                unsafe { kernel::run(&device, &kernel, &shape, &arguments.pointers()) }
+                unsafe { launch::run(&device, &kernel, &shape, &arguments.pointers()) }
             })
         })
     }

@@ -1,14 +1,14 @@
 //! Implements `Device` for the host.
 
-use super::{DEVICE, HostDevice};
 use crate::attributes;
 use crate::compile;
-use crate::config::HostConfig;
+use crate::config::{DEVICE, HostConfig};
+use crate::device::HostDevice;
 use crate::event::HostEvent;
 use crate::module::HostModule;
 use crate::sharing::handle::Kind;
 use crate::stream::HostStream;
-use crate::texture;
+use crate::texture::ALIGNMENT;
 use codegen::compile::Compiled;
 use hal::interruption;
 use hal::texture::{ArrayShape, Sampling, TextureHandle, TextureResource};
@@ -39,6 +39,22 @@ impl HostHandle {
         }
         self.wait()?;
         work(&self.0);
+        Ok(())
+    }
+
+    /// Checks that a texture can read memory.
+    fn check_texels(&self, address: u64, bytes: usize) -> Result<()> {
+        let refused = |what: String| Err(Error::invalid("create_texture", what));
+        if !address.is_multiple_of(ALIGNMENT) {
+            return refused(format!(
+                "address is {address:#x}; textures need a multiple of {ALIGNMENT}"
+            ));
+        }
+        if !self.has_memory(address, bytes) {
+            return refused(format!(
+                "address is {address:#x}, where device {DEVICE} has no memory of size {bytes}"
+            ));
+        }
         Ok(())
     }
 }
@@ -88,8 +104,8 @@ unsafe impl Device for HostHandle {
     }
 
     fn memory_info(&self) -> Result<MemoryInfo> {
-        let total = self.memory.capacity();
-        Ok(MemoryInfo { free: total.saturating_sub(self.memory.used()), total })
+        let total = self.memory().capacity();
+        Ok(MemoryInfo { free: total.saturating_sub(self.memory().used()), total })
     }
 
     fn default_stream(&self) -> Arc<dyn Stream> {
@@ -97,7 +113,7 @@ unsafe impl Device for HostHandle {
     }
 
     fn create_stream(&self, options: StreamOptions) -> Result<Arc<dyn Stream>> {
-        self.engine().captures.collect(&self.graph_blocks);
+        self.engine().captures.collect(self.graph_blocks());
         let queue = self.engine().new_queue(!options.non_blocking);
         let id = hal::stream::unique_id();
         Ok(Arc::new(HostStream::new(self.0.clone(), id, queue, !options.non_blocking)))
@@ -113,7 +129,7 @@ unsafe impl Device for HostHandle {
 
     unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
         // SAFETY: the caller's promise; this runs after all other work.
-        self.behind_all(move |device| unsafe { device.memory.free_plain(address, bytes) })
+        self.behind_all(move |device| unsafe { device.memory().free_plain(address, bytes) })
     }
 
     fn can_access(&self, address: u64, bytes: usize) -> bool {
@@ -130,7 +146,8 @@ unsafe impl Device for HostHandle {
     }
 
     fn create_array(&self, shape: &ArrayShape) -> Result<u64> {
-        texture::create_array(self, shape)
+        let bytes = shape.bytes()?;
+        Ok(self.textures().create_array(shape, self.allocate_waiting(bytes)?, bytes))
     }
 
     unsafe fn create_texture(
@@ -138,24 +155,27 @@ unsafe impl Device for HostHandle {
         resource: &TextureResource,
         sampling: &Sampling,
     ) -> Result<u64> {
-        texture::create_texture(self, resource, sampling)
+        if let Some((address, bytes)) = resource.range() {
+            self.check_texels(address, bytes)?;
+        }
+        self.textures().create_texture(resource, sampling)
     }
 
     unsafe fn create_surface(&self, array: u64) -> Result<u64> {
-        texture::create_surface(self, array)
+        self.textures().create_surface(array)
     }
 
     unsafe fn destroy_texture(&self, kind: TextureHandle, handle: u64) -> Result<()> {
         // SAFETY: the caller's promise.
-        unsafe { texture::destroy(self, kind, handle) }
+        unsafe { self.textures().destroy(self.memory(), kind, handle) }
     }
 
     fn kept_memory(&self) -> Result<usize> {
-        Ok(self.memory.kept())
+        Ok(self.memory().kept())
     }
 
     fn trim_memory(&self, keep: usize) -> Result<()> {
-        self.memory.trim(keep);
+        self.memory().trim(keep);
         Ok(())
     }
 
@@ -171,7 +191,7 @@ unsafe impl Device for HostHandle {
         self.behind_all(move |device| {
             device.pinned.lock().remove(&address);
             // SAFETY: the caller's promise; this runs after all other work.
-            unsafe { device.memory.free_pages(address as u64, bytes) };
+            unsafe { device.memory().free_pages(address as u64, bytes) };
         })
     }
 
@@ -262,19 +282,19 @@ unsafe impl Device for HostHandle {
 
     fn export_memory(&self, address: u64) -> Result<IpcHandle> {
         check_shares("export_memory")?;
-        self.memory.segments().export("export_memory", address as usize, Kind::Memory)
+        self.memory().segments().export("export_memory", address as usize, Kind::Memory)
     }
 
     fn import_memory(&self, handle: &IpcHandle) -> Result<u64> {
         check_shares("import_memory")?;
-        let address = self.memory.segments().open("import_memory", handle, Kind::Memory)?;
+        let address = self.memory().segments().open("import_memory", handle, Kind::Memory)?;
         Ok(address as u64)
     }
 
     unsafe fn close_imported(&self, address: u64) -> Result<()> {
         check_shares("close_imported")?;
         // SAFETY: the caller's promise.
-        if unsafe { self.memory.segments().close(address as usize) } {
+        if unsafe { self.memory().segments().close(address as usize) } {
             return Ok(());
         }
         Err(Error::invalid(
@@ -307,7 +327,7 @@ unsafe impl Device for HostHandle {
     }
 
     fn synchronize(&self) -> Result<()> {
-        self.engine().captures.collect(&self.graph_blocks);
+        self.engine().captures.collect(self.graph_blocks());
         interruption::before_waiting("synchronize")?;
         self.engine().captures.check_device("synchronize")?;
         self.wait()?;

@@ -3,9 +3,9 @@
 //! Each recording has a number. The event is reached once the stream of the latest recording has reached it,
 //! in whichever process that stream is.
 
-use super::handle::Kind;
-use super::process::ProcessIdentity;
 use crate::memory::Memory;
+use crate::sharing::handle::Kind;
+use crate::sharing::process::ProcessIdentity;
 use hal::{Error, ErrorKind, IpcHandle, Result, Status, process};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
