@@ -2,7 +2,8 @@
 
 use super::cast;
 use super::copy::{Place, copy_tile, pointer};
-use super::kernel::{self, Kernel};
+use super::function;
+use super::kernel::Kernel;
 use super::pairwise::Cell;
 use super::parallel::Workers;
 use super::strided::offset;
@@ -116,7 +117,7 @@ unsafe fn apply(operation: &Elementwise, length: usize, workers: &Workers<'_>) -
             }
         }
     }
-    let Some(kernel) = kernel::kernel(*function, *compute) else { return false };
+    let Some(kernel) = function::kernel(*function, *compute) else { return false };
     if in_place && !(kernel.in_place && result == *compute) {
         return false;
     }

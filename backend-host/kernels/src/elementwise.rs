@@ -7,7 +7,8 @@ use super::blocks::Routine;
 use super::cast;
 use super::copy::{Place, copy_tile, pointer, prefetch};
 use super::direct;
-use super::kernel::{self, Kernel};
+use super::function;
+use super::kernel::Kernel;
 use super::pairwise::Cell;
 use super::parallel::Workers;
 use super::strided::{count, for_each, offset, widest, without};
@@ -191,7 +192,7 @@ fn prepare<'a>(
         program.step = Step::Call(Kernel { run, cheap: true, in_place: false });
         return Ok(true);
     }
-    let kernel = kernel::kernel(*function, *compute)
+    let kernel = function::kernel(*function, *compute)
         .ok_or_else(|| unsupported(format!("{function:?} for dtype {compute}")))?;
     if kernel.in_place && result == *compute && output.dtype == result {
         for (argument, input) in arguments.iter_mut().zip(inputs) {

@@ -18,6 +18,7 @@ mod divisor;
 mod elementwise;
 mod exponent;
 mod float;
+mod function;
 mod fused;
 mod indexed;
 mod integer;
@@ -105,7 +106,8 @@ pub mod loops {
     pub use super::cast::conversion;
     pub use super::divide::kernel as integer_division;
     pub use super::exponent::Parts;
-    pub use super::kernel::{Kernel, kernel};
+    pub use super::function::kernel;
+    pub use super::kernel::Kernel;
     pub use super::quicksort::sort_without_vectors;
     pub use super::saturate::Saturate;
 }

@@ -9,8 +9,6 @@ mod epilogue;
 mod fold;
 mod position;
 
-pub(super) use about::first_flag;
-
 use super::blocks::Routine;
 use super::cast;
 use super::combine::{self, Combiner};

@@ -3,10 +3,9 @@
 use super::blocks::Routine;
 use super::cast;
 use super::copy::{Place, pointer};
+use super::function;
 use super::indexed::{Picked, Picker};
-use super::kernel;
 use super::pairwise::Cell;
-use super::reduce::first_flag;
 use super::strided::stride;
 use super::tile::{BUFFER, InputOperand, Ready, Scratch};
 use super::unsupported;
@@ -86,7 +85,7 @@ impl<'a> ReduceInput<'a> {
         let Reduce { reduction, compute, input, output, .. } = operation;
         let compute = *compute;
         let arithmetic = |function, dtype| {
-            kernel::kernel(Function::Binary(function), dtype)
+            function::kernel(Function::Binary(function), dtype)
                 .map(|kernel| kernel.run)
                 .ok_or_else(|| unsupported(format!("{function:?} of dtype {dtype}")))
         };
@@ -418,4 +417,17 @@ impl Matches {
             }
         }
     }
+}
+
+/// Returns the index of the first byte that is not zero.
+pub(super) fn first_flag(flags: &[u8]) -> Option<usize> {
+    let (words, rest) = flags.as_chunks::<8>();
+    // Most words have none, which is detected eight bytes at a time.
+    for (number, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        if word != 0 {
+            return Some(8 * number + word.trailing_zeros() as usize / 8);
+        }
+    }
+    rest.iter().position(|&flag| flag != 0).map(|place| flags.len() - rest.len() + place)
 }

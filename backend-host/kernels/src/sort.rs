@@ -7,14 +7,11 @@ use super::merge;
 use super::number::{Number, with_number};
 use super::parallel::Workers;
 use super::unsupported;
-use super::words;
+use super::words::{self, LONG};
 use hal::operation::Sort;
 use hal::{Complex, Result};
 use std::cmp::Ordering;
 use std::sync::OnceLock;
-
-/// The number of elements from which a row is sorted by several threads.
-pub(super) const LONG: usize = 1 << 16;
 
 /// An element with numpy's order: NaN is last, and zeros are equal. Sorts are stable, and fail only if the system
 /// cannot provide memory.

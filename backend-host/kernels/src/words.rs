@@ -8,9 +8,11 @@ use super::multiversion::select_variant;
 use super::number::{Convert as _, Number, Truth, for_each};
 use super::parallel::Workers;
 use super::quicksort::{self, Word};
-use super::sort::LONG;
 use hal::Result;
 use hal::dtype::narrow::Narrow;
+
+/// The number of elements from which a row is sorted by several threads.
+pub(super) const LONG: usize = 1 << 16;
 
 /// An element with an integer that has its place in numpy's order: NaN is last, and zeros are equal.
 pub(super) trait Ordered: Number {

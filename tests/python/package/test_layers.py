@@ -113,7 +113,9 @@ def test_an_operand_has_two_types_on_its_way():
 
 
 # Crates whose modules have an order: each names only modules below it.
-ORDERED_CRATES = "hal hal/array hal/codegen hal/driver hal/random backend-cuda backend-hip backend-host cuda-c ."
+ORDERED_CRATES = (
+    "hal hal/array hal/codegen hal/driver hal/random backend-cuda backend-hip backend-host cuda-c ."
+).split()
 # A capture keeps the memory that its work uses, and memory keeps the streams that have used it.
 NAME_EACH_OTHER = {("hal", "stream"): {"memory"}}
 
@@ -147,7 +149,7 @@ def _module_graph(sources):
     return graph
 
 
-@pytest.mark.parametrize("crate", ORDERED_CRATES.split())
+@pytest.mark.parametrize("crate", ORDERED_CRATES)
 def test_modules_of_a_crate_name_only_modules_below_them(crate):
     graph = _module_graph(ROOT / crate / "src")
     assert any(graph.values()) or len(graph) < 9, "no module names another"

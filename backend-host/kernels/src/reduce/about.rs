@@ -108,16 +108,3 @@ pub(super) unsafe fn positions(
     // SAFETY: passed on to the caller.
     unsafe { pass(&first, Some(&extremes.operand), workers) }
 }
-
-/// Returns the index of the first byte that is not zero.
-pub(crate) fn first_flag(flags: &[u8]) -> Option<usize> {
-    let (words, rest) = flags.as_chunks::<8>();
-    // Most words have none, which is detected eight bytes at a time.
-    for (number, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        if word != 0 {
-            return Some(8 * number + word.trailing_zeros() as usize / 8);
-        }
-    }
-    rest.iter().position(|&flag| flag != 0).map(|place| flags.len() - rest.len() + place)
-}

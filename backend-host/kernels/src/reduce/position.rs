@@ -1,12 +1,12 @@
 //! Positions of extremes along contiguous elements, which are read once.
 
-use super::first_flag;
 use crate::blocks::Routine;
 use crate::combine::{self, Combiner};
 use crate::copy::pointer;
-use crate::kernel;
+use crate::function;
 use crate::pairwise::Cell;
 use crate::parallel::Workers;
+use crate::reduce_input::first_flag;
 use crate::strided::{for_each, offset, stride, widest, without};
 use hal::DType;
 use hal::function::{BinaryFunction, Function};
@@ -49,7 +49,7 @@ pub(super) unsafe fn along_axis(
     {
         return false;
     }
-    let find = |function| kernel::kernel(Function::Binary(function), *compute).map(|it| it.run);
+    let find = |function| function::kernel(Function::Binary(function), *compute).map(|it| it.run);
     let (Some(combiner), Some(equal)) =
         (combine::combiner(*reduction, *compute), find(BinaryFunction::Equal))
     else {
