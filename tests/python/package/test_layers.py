@@ -113,9 +113,18 @@ def test_an_operand_has_two_types_on_its_way():
 
 
 # Crates whose modules have an order: each names only modules below it.
-ORDERED_CRATES = (
-    "hal hal/array hal/codegen hal/driver hal/random backend-cuda backend-hip backend-host cuda-c ."
-).split()
+ORDERED_CRATES = [
+    "hal",
+    "hal/array",
+    "hal/codegen",
+    "hal/driver",
+    "hal/random",
+    "backend-cuda",
+    "backend-hip",
+    "backend-host",
+    "cuda-c",
+    ".",
+]
 # A capture keeps the memory that its work uses, and memory keeps the streams that have used it.
 NAME_EACH_OTHER = {("hal", "stream"): {"memory"}}
 
