@@ -4,20 +4,21 @@
 ``last_status`` or returns it, and none raises unless ``PYGPU_STATUS`` is ``raise``.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from . import backend
+from . import backend as backend
 from . import gpuarray as gpuarray
 from .gpuarray import *  # noqa: F403
 
-__all__ = sorted({*gpuarray.__all__, *backend.__all__})
+if TYPE_CHECKING:
+    from .backend import *  # noqa: F403
+else:
+    __all__ = sorted({*gpuarray.__all__, *backend.__all__})
 
+    def __getattr__(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(backend, name)
 
-def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(backend, name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *backend.__all__})
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *backend.__all__})

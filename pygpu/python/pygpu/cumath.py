@@ -5,8 +5,41 @@ an array of a shape that the argument broadcasts to, of a dtype that the result 
 (numpy's rule ``same_kind``), or the argument itself.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from . import _core
 
-_functions = _core.named_functions["cumath"]
-__all__ = sorted(_functions)
-globals().update(_functions)
+if TYPE_CHECKING:
+    from ._core import GPUArray
+
+    def _unary(
+        array: GPUArray,
+        stream_or_out: Any = None,
+        *,
+        out: GPUArray | None = None,
+        stream: Any = None,
+    ) -> GPUArray: ...
+    def _binary(
+        x1: Any, x2: Any, stream: Any = None, *, out: GPUArray | None = None
+    ) -> GPUArray: ...
+    def fmod(
+        arg: Any, mod: Any, stream: Any = None, *, out: GPUArray | None = None
+    ) -> GPUArray: ...
+    def frexp(arg: GPUArray, stream: Any = None) -> tuple[GPUArray, GPUArray]: ...
+    def ldexp(
+        significand: Any, exponent: Any, stream: Any = None, *, out: GPUArray | None = None
+    ) -> GPUArray: ...
+
+    modf = frexp
+    acos = arccosh = arcsinh = arctanh = asin = atan = cbrt = ceil = cos = cosh = deg2rad = _unary
+    erf = erfc = exp = exp2 = expm1 = fabs = floor = gamma = isfinite = isinf = isnan = _unary
+    lgamma = log = log10 = log1p = log2 = positive = rad2deg = reciprocal = rint = sign = _unary
+    signbit = sin = sinh = sqrt = square = tan = tanh = trunc = _unary
+    arctan2 = copysign = fmax = fmin = gcd = heaviside = hypot = lcm = left_shift = _binary
+    logaddexp = logaddexp2 = logical_xor = nextafter = right_shift = _binary
+else:
+    _functions = _core.named_functions["cumath"]
+    __all__ = sorted(_functions)
+    globals().update(_functions)

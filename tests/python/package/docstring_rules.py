@@ -23,10 +23,9 @@ import textwrap
 from pathlib import Path
 
 import pygpu
-from pygpu import driver, gpuarray
+from pygpu import cumath, driver, gpuarray
 
 _HEADING = re.compile(r"^(?P<title>[A-Z][A-Za-z ]+)\n-+$", re.MULTILINE)
-STUBS = ("_core.pyi", "cumath.pyi")
 # Exceptions that any function raises for invalid arguments, and that its page need not mention.
 OF_ARGUMENTS = {TypeError, ValueError, OverflowError, IndexError, driver.LogicError}
 
@@ -96,8 +95,9 @@ def _stub():
                 call = f"{ast.unparse(node.annotation)}.__call__"
                 found[prefix + node.target.id] = found.get(call, False)
 
-    for stub in STUBS:
-        visit(ast.parse((Path(pygpu.__file__).parent / stub).read_text()).body, "")
+    visit(ast.parse((Path(pygpu.__file__).parent / "_core.pyi").read_text()).body, "")
+    (types,) = (it for it in ast.parse(inspect.getsource(cumath)).body if isinstance(it, ast.If))
+    visit(types.body, "")
     return found
 
 
