@@ -10,6 +10,14 @@ import numpy as np
 from . import _core
 from ._core import GPUArray
 
+try:  # numpy 2
+    from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+except ImportError:  # pragma: no cover
+    from numpy.core.numeric import (  # type: ignore[no-redef]
+        normalize_axis_index,
+        normalize_axis_tuple,  # noqa: F401
+    )
+
 
 def wrong_type(name: str, value: Any, needed: str) -> TypeError:
     """Returns the error for an argument of a wrong type; ``needed`` says which one is allowed."""
@@ -131,6 +139,14 @@ def gpu_arrays(name: str, values: Any) -> list[GPUArray]:
     if isinstance(values, GPUArray | str | bytes) or not hasattr(values, "__iter__"):
         raise wrong_type(name, values, "a sequence of GPUArrays is needed")
     return [gpu_array(f"{name}[{position}]", value) for position, value in enumerate(values)]
+
+
+def along_axis(a: GPUArray, axis: Any) -> tuple[GPUArray, int]:
+    """Returns the elements, flattened if axis is None or there are no axes, and the axis."""
+    if axis is None:
+        return GPUArray.ravel(gpu_array("a", a)), 0
+    flat = GPUArray.ravel(a) if gpu_array("a", a).ndim == 0 else a
+    return flat, normalize_axis_index(axis, flat.ndim)
 
 
 def plain_dtype(dtype: Any) -> np.dtype:

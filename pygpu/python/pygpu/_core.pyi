@@ -11,9 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from typing_extensions import CapsuleType, Self, disjoint_base
 
 from . import ipc as _ipc
-from ._array import axes as _axes
-from ._array import moments as _moments
-from ._array import numerics as _numerics
+from ._array import reductions as _reductions
 from ._array import shapes as _shapes
 from ._array.as_numpy import conversion as _conversion
 from ._array.as_numpy import linear as _linear
@@ -216,12 +214,12 @@ class GPUArray:
         allocator: Any = None,
     ) -> GPUArray: ...
     prod = sum
-    argmax = _axes.argmax
-    argmin = _axes.argmin
+    argmax = _reductions.argmax
+    argmin = _reductions.argmin
     choose = _numeric.choose
-    clip = _numerics.clip
-    cumprod = _axes.cumprod
-    cumsum = _axes.cumsum
+    clip = _numeric.clip
+    cumprod = _reductions.cumprod
+    cumsum = _reductions.cumsum
     diagonal = _shapes.diagonal
     dot = _linear.dot
     flatten = _shaping.flatten
@@ -233,7 +231,7 @@ class GPUArray:
     take = _selection.take
     tobytes = _conversion.tobytes
     trace = _shapes.trace
-    mean = _moments.mean
+    mean = _reductions.mean
     def var(
         self,
         axis: Any = None,

@@ -5,13 +5,13 @@ an array of a shape that the argument broadcasts to, of a dtype that the result 
 (numpy's rule ``same_kind``), or the argument itself.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import _core
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from ._core import GPUArray
 
     def _unary(

@@ -52,16 +52,12 @@ if TYPE_CHECKING:
     from ._array.as_numpy.selection import *  # noqa: F403
     from ._array.as_numpy.shaping import *  # noqa: F403
     from ._array.as_numpy.statistics import *  # noqa: F403
-    from ._array.axes import *  # noqa: F403
     from ._array.creation import *  # noqa: F403
-    from ._array.moments import *  # noqa: F403
-    from ._array.numerics import *  # noqa: F403
-    from ._array.pycuda_methods import _get_common_dtype  # noqa: F401
     from ._array.reductions import *  # noqa: F403
     from ._array.shapes import *  # noqa: F403
-    from ._array.vector_types import *  # noqa: F403
     from ._exchange.protocols import from_cuda_array_interface as from_cuda_array_interface
     from ._exchange.protocols import from_dlpack as from_dlpack
+    from ._kernels.c_types import vec as vec
     from .characterize import has_double_support as has_double_support
     from .cumath import *  # noqa: F403
 else:
@@ -70,22 +66,17 @@ else:
         {
             "._array.advanced_indexing": """
                 compress flatnonzero multi_put multi_take multi_take_put nonzero take""",
-            "._array.axes": "argmax argmin argsort cumprod cumsum sort",
             "._array.creation": """
                 arange empty empty_like eye full full_like identity linspace ones ones_like
                 to_gpu to_gpu_async zeros zeros_like""",
-            "._array.numerics": """
-                allclose array_equal array_equiv clip diff isclose nan_to_num round""",
             "._array.reductions": """
-                all amax amin any count_nonzero max min nanprod nansum prod ptp subset_dot
-                subset_max subset_min subset_sum sum""",
-            "._array.pycuda_methods": "_get_common_dtype",
-            "._array.moments": "mean std var",
+                all amax amin any argmax argmin count_nonzero cumprod cumsum max mean min nanprod
+                nansum prod ptp std subset_dot subset_max subset_min subset_sum sum var""",
             "._array.shapes": """
                 array_split broadcast_arrays broadcast_to concatenate diagonal expand_dims flip
                 fliplr flipud hstack moveaxis repeat reshape roll split stack swapaxes tile trace
                 transpose tril triu vstack""",
-            "._array.vector_types": "vec",
+            "._kernels.c_types": "vec",
             "._exchange.protocols": "from_cuda_array_interface from_dlpack",
             ".characterize": "has_double_support",
             ".cumath": " ".join(_OF_CUMATH),
@@ -184,6 +175,13 @@ def splay(n: int, dev: Any = None) -> tuple[tuple[int, int], tuple[int, int, int
         raise _wrong_type("dev", dev, "a Device is needed")
     ordinal = _core.current_ordinal() if dev is None else dev.ordinal
     return _splay(int(n), _core.device_attribute(ordinal, 16))
+
+
+def _get_common_dtype(obj1: Any, obj2: Any) -> np.dtype[Any]:
+    from .characterize import has_double_support  # for few programs, as the next
+    from .compyte.array import get_common_dtype
+
+    return get_common_dtype(obj1, obj2, has_double_support())
 
 
 def _memcpy_discontig(dst: Any, src: Any, async_: bool = False, stream: Any = None) -> None:

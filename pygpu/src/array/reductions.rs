@@ -224,7 +224,7 @@ impl<'py> Arguments<'py> {
         if let Some(ddof) = ddof {
             given.set_item("ddof", ddof)?;
         }
-        let module = a.py().import("pygpu._array.moments")?;
+        let module = a.py().import("pygpu._array.reductions")?;
         module.getattr(name)?.call((a,), Some(&given))
     }
 

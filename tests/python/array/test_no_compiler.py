@@ -21,7 +21,7 @@ EXAMPLES = """
         print(type(error).__name__)
     modules = {getattr(gpuarray, name).__module__ for name in gpuarray.__all__}
     # Two have examples that compile, the third an example for each of 40 types.
-    modules -= {"pygpu._core", "pygpu.characterize", "pygpu._array.vector_types"}
+    modules -= {"pygpu._core", "pygpu.characterize", "pygpu._kernels.c_types"}
     finder, runner = doctest.DocTestFinder(exclude_empty=True), doctest.DocTestRunner()
     imported = {"driver": driver, "gpuarray": gpuarray, "np": np}
     for name in sorted(modules | {"pygpu.cumath"}):

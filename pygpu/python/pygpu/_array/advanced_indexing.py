@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from .._arguments import gpu_array, gpu_arrays, whole, wrong_type
+from .._arguments import along_axis, gpu_array, gpu_arrays, whole, wrong_type
 from .._core import GPUArray
 from ..compyte.array import span
-from .axes import along_axis
 from .creation import to_gpu
 
 __all__ = ["compress", "flatnonzero", "multi_put", "multi_take", "multi_take_put", "nonzero"]

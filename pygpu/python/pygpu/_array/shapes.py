@@ -9,10 +9,17 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._arguments import gpu_array, gpu_arrays, stored, whole
+from .._arguments import (
+    along_axis,
+    gpu_array,
+    gpu_arrays,
+    normalize_axis_index,
+    normalize_axis_tuple,
+    stored,
+    whole,
+)
 from .._core import GPUArray
 from .._documentation import member
-from .axes import along_axis, normalize_axis_index, normalize_axis_tuple
 
 __all__ = ["array_split", "broadcast_arrays", "broadcast_to", "concatenate", "diagonal"]
 __all__ += ["expand_dims", "flip", "fliplr", "flipud", "hstack", "moveaxis", "repeat", "reshape"]

@@ -146,10 +146,17 @@ class Device:
         """
         _core.reset_device(self._ordinal)
 
-    def _repr_html_(self) -> str:
-        from .._array.notebook import device_html
+    def _label(self) -> str:
+        return f"{_core.choose_backend()}:{self._ordinal} {Device.name(self)}"
 
-        return device_html(self)
+    def _repr_html_(self) -> str:
+        """Returns name, architecture and memory in HTML, for a notebook."""
+        from html import escape  # for notebooks alone
+
+        major, minor = self.compute_capability()
+        memory = self.total_memory() / 2**30
+        text = f"{self._label()}, compute capability {major}.{minor}, {memory:.1f} GiB"
+        return f"<div><code>{escape(text)}</code></div>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Device) and self._ordinal == other._ordinal

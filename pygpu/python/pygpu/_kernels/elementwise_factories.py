@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from .._core import GPUArray
 from .._documentation import member
 from ..tools import context_dependent_memoize
 from .c_types import ScalarArg, VectorArg, dtype_to_ctype
@@ -339,3 +340,51 @@ def get_put_kernel(dtype: Any, idx_dtype: Any, vec_count: int = 1) -> _core.Func
     body += "\n".join(f"dest{k}[dest_idx] = src{k}[i];" for k in range(vec_count))
     arguments = [VectorArg(idx_dtype, "gmem_dest_idx"), *targets, *sources]
     return get_elwise_kernel(arguments, body, "put")
+
+
+# Methods of PyCUDA's arrays that packages call although their names are private.
+
+
+def _check_shapes(out: GPUArray, *others: GPUArray) -> None:
+    for array in (out, *others):
+        if not array.flags.forc:
+            raise RuntimeError("only contiguous arrays may be used as arguments to this operation")
+        if array.shape not in ((), out.shape):
+            raise ValueError(f"an argument has shape {array.shape}; the result has {out.shape}")
+
+
+def _run(factory: Any, dtypes: tuple[Any, ...], operands: tuple[Any, ...], stream: Any) -> None:
+    """Queues a factory's kernel, whose last operand is the result."""
+    out = operands[-1]
+    addresses = (it.gpudata if isinstance(it, GPUArray) else it for it in operands)
+    factory(*dtypes).prepared_async_call(out._grid, out._block, stream, *addresses, out.mem_size)
+
+
+def _axpbyz(
+    self: GPUArray, selffac: Any, other: GPUArray, otherfac: Any, out: GPUArray, stream: Any = None
+) -> GPUArray:
+    """Writes ``selffac * self + otherfac * other`` to ``out`` and returns that."""
+    _check_shapes(out, self, other)
+    dtypes = self.dtype, other.dtype, out.dtype, self.shape == (), other.shape == ()
+    factors = self.dtype.type(selffac), other.dtype.type(otherfac)
+    _run(get_axpbyz_kernel, dtypes, (factors[0], self, factors[1], other, out), stream)
+    return out
+
+
+def _axpbz(self: GPUArray, selffac: Any, other: Any, out: GPUArray, stream: Any = None) -> GPUArray:
+    """Writes ``selffac * self`` plus a number to ``out`` and returns that."""
+    _check_shapes(out, self)
+    numbers = out.dtype.type(selffac), out.dtype.type(other)
+    dtypes = self.dtype, out.dtype
+    _run(get_axpbz_kernel, dtypes, (numbers[0], self, numbers[1], out), stream)
+    return out
+
+
+def _elwise_multiply(
+    self: GPUArray, other: GPUArray, out: GPUArray, stream: Any = None
+) -> GPUArray:
+    """Writes the product of two arrays to ``out`` and returns that."""
+    _check_shapes(out, self, other)
+    dtypes = self.dtype, other.dtype, out.dtype, "*", self.shape == (), other.shape == ()
+    _run(get_binary_op_kernel, dtypes, (self, other, out), stream)
+    return out

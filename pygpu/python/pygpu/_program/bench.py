@@ -35,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
             parser.error(f"--elements is {options.elements}; it must be at least 1")
         elements = options.elements
     device = driver.Device(_core.current_ordinal())
-    name = f"{_core.choose_backend()}:{device.ordinal} {device.name()}"
+    name = device._label()
     if not options.json:
         print(f"{name}, {elements} elements of float32, the fastest of {_CALLS} calls")
     results = {}

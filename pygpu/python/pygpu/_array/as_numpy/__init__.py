@@ -12,11 +12,12 @@ HOMES = {
         cross einsum inner kron matrix_norm matrix_power matrix_transpose matvec multi_dot norm
         outer tensordot vdot vecdot vecmat vector_norm""",
     "._array.as_numpy.numeric": """
-        angle choose convolve correlate ediff1d fix gradient interp piecewise polyval select sinc
-        trapezoid unwrap vander""",
+        allclose angle array_equal array_equiv choose clip convolve correlate diff ediff1d fix
+        gradient interp isclose nan_to_num piecewise polyval round select sinc trapezoid unwrap
+        vander""",
     "._array.as_numpy.order": """
-        argpartition bincount digitize histogram histogram2d histogram_bin_edges in1d
-        intersect1d isin lexsort partition searchsorted setdiff1d setxor1d union1d unique""",
+        argpartition argsort bincount digitize histogram histogram2d histogram_bin_edges in1d
+        intersect1d isin lexsort partition searchsorted setdiff1d setxor1d sort union1d unique""",
     "._array.as_numpy.selection": """
         argwhere copyto delete extract fill_diagonal insert place put putmask ravel_multi_index
         take_along_axis unravel_index""",

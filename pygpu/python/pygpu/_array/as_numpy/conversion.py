@@ -1,4 +1,4 @@
-"""Arrays from other objects and to them: lists, bytes, files of numpy's."""
+"""Arrays from other objects and to them: lists, bytes, files of numpy's, text for notebooks."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from typing import Any
 import numpy as np
 
 from ..._core import GPUArray, stack
+from ..._errors import Error
 from ..advanced_indexing import may_overlap
 from ..creation import to_gpu
 
 __all__ = ["array", "asarray", "ascontiguousarray", "asfortranarray", "load", "may_share_memory"]
 __all__ += ["save", "shares_memory"]
+
+# Elements that are shown along each of the last two axes, and along the others.
+_LAST, _OTHERS = 6, 2
 
 
 def array(
@@ -100,3 +104,21 @@ def load(file: Any, mmap_mode: Any = None, allow_pickle: bool = False) -> Any:
         return to_gpu(found)
     with found:
         return {name: to_gpu(found[name]) for name in found.files}
+
+
+def array_html(array: GPUArray) -> str:
+    """Returns shape, dtype, device and the first elements in HTML, for a notebook."""
+    from html import escape  # for notebooks alone
+
+    shape = array.shape
+    most = [_OTHERS] * (array.ndim - 2) + [_LAST] * min(array.ndim, 2)
+    try:
+        first = array[tuple(slice(length) for length in most)].get()
+        values = np.array2string(np.asarray(first), threshold=first.size + 1)
+        if any(length > shown for length, shown in zip(shape, most, strict=True)):
+            values += "\n..."
+    except Error as error:
+        # For example, the stream captures.
+        values = f"no elements: {error}"
+    name = f"{type(array).__name__} {shape} {array.dtype} on {array.device._label()}"
+    return f"<div><code>{escape(name)}</code><pre>{escape(values)}</pre></div>"

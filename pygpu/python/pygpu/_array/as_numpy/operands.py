@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ... import _core
+from ..._arguments import normalize_axis_tuple
 from ..._core import GPUArray
-from ..axes import normalize_axis_tuple
 from ..creation import to_gpu
 
 ufuncs = _core.universal_functions

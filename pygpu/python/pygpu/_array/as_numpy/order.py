@@ -10,15 +10,25 @@ import numpy as np
 from ... import _core
 from ..._core import GPUArray
 from ..advanced_indexing import compress, flatnonzero
-from ..axes import argsort, cumsum, sort
 from ..creation import arange
+from ..reductions import cumsum
 from ..shapes import broadcast_to, concatenate, flip, moveaxis
 from .operands import axes_of, flat_or_axis, is_nan, on_device, on_host, ufuncs
 from .selection import along, check_places, unravel_index
 
-__all__ = ["argpartition", "bincount", "digitize", "histogram", "histogram2d"]
+__all__ = ["argpartition", "argsort", "bincount", "digitize", "histogram", "histogram2d"]
 __all__ += ["histogram_bin_edges", "in1d", "intersect1d", "isin", "lexsort", "partition"]
-__all__ += ["searchsorted", "setdiff1d", "setxor1d", "union1d", "unique"]
+__all__ += ["searchsorted", "setdiff1d", "setxor1d", "sort", "union1d", "unique"]
+
+
+def sort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUArray:
+    """Returns a sorted copy, as :func:`numpy.sort`; every ``kind`` of sort is stable."""
+    return _core.sorted(a, axis, kind)
+
+
+def argsort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUArray:
+    """Returns the indices that sort the elements, as :func:`numpy.argsort`."""
+    return _core.sorted(a, axis, kind, True)
 
 
 def _precedes(x: GPUArray, y: GPUArray, or_equal: bool) -> GPUArray:

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from ... import _core
-from ..._arguments import extents, gpu_array, stored
+from ..._arguments import along_axis, extents, gpu_array, stored
 from ..._core import GPUArray, stack
 from ..advanced_indexing import compress, flatnonzero, nonzero
-from ..axes import along_axis
 from ..creation import arange
 from ..shapes import broadcast_to, moveaxis
 from .operands import flat_or_axis, on_device, on_host, ufuncs

@@ -7,12 +7,11 @@ from typing import Any, Protocol, overload
 import numpy as np
 
 from ... import _core
-from ..._arguments import extents
+from ..._arguments import extents, normalize_axis_tuple
 from ..._core import GPUArray, stack
 from ..._documentation import member, named
 from .. import shapes
 from ..advanced_indexing import nonzero
-from ..axes import normalize_axis_tuple
 from ..creation import arange
 from ..shapes import array_split, broadcast_to, concatenate, flip, hstack, moveaxis, swapaxes
 from .operands import axes_of, on_device, on_host

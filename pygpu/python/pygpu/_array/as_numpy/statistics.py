@@ -13,12 +13,22 @@ from ..._arguments import stored
 from ..._core import GPUArray, stack
 from ..._documentation import member
 from .. import reductions
-from ..axes import argmax, argmin, cumprod, cumsum, sort
-from ..moments import degrees_of, std, var
-from ..moments import mean as mean_of
-from ..reductions import UNSET, fit_mask, mask_of
+from ..reductions import (
+    UNSET,
+    argmax,
+    argmin,
+    cumprod,
+    cumsum,
+    degrees_of,
+    fit_mask,
+    mask_of,
+    std,
+    var,
+)
+from ..reductions import mean as mean_of
 from ..shapes import broadcast_to, concatenate, vstack
 from .operands import axes_of, inexact, is_nan, last_axis, on_device, on_host, ufuncs, with_axes
+from .order import sort
 from .selection import along
 
 
