@@ -2,9 +2,11 @@
 
 use crate::current_device::backend;
 use crate::errors::{OrRaise, to_python};
+use crate::running_line::running_line;
 use gpuarray::{Array, Error};
 use hal::checking::{self, Checking, Checks};
 use hal::poison::Unpoisoned as _;
+use hal::recording::line_text;
 use pyo3::prelude::*;
 use std::sync::Mutex;
 
@@ -37,12 +39,8 @@ impl PyChecking {
 
 /// Returns the line of the program that is running, on a thread that holds Python's lock.
 fn place() -> Option<String> {
-    Python::attach(|py| {
-        let place = py.import("pygpu._checking")?.getattr("place")?.call0()?;
-        place.extract::<Option<String>>()
-    })
-    .inspect_err(|error| log::debug!("no line for an allocation: {error}"))
-    .ok()?
+    let line = Python::attach(running_line);
+    (line != 0).then(|| line_text(line).to_string())
 }
 
 /// Records the place in the program that made an allocation, if checks are on. The thread holds Python's lock.

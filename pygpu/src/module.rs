@@ -199,7 +199,7 @@ impl PyModuleObject {
     /// Unsupported
     ///     The device does not support surfaces.
     fn get_surfref<'py>(slf: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        reference(slf, ("pygpu._driver.surfaces", "SurfaceReference"), name)
+        reference(slf, ("pygpu._driver.textures", "SurfaceReference"), name)
     }
 
     /// Writes an object's number to a texture or surface reference, and keeps the object alive.

@@ -21,8 +21,7 @@ for _name in [__file__.replace("__init__.py", f"gpuarray{_end}") for _end in _SU
         )
 
 if TYPE_CHECKING:
-    from ._array.fusion import fuse
-    from ._checking import checking
+    from ._blocks import checking, fuse
     from ._core import fused
     from ._program.alias import install_as_pycuda
     from ._program.leaks import memory_report
@@ -31,9 +30,8 @@ else:
     __getattr__, __dir__ = _names(
         __name__,
         {
-            "._array.fusion": "fuse",
+            "._blocks": "checking fuse",
             "._core": "fused",
-            "._checking": "checking",
             "._program.alias": "install_as_pycuda",
             "._program.leaks": "memory_report",
             "._status": "Status",

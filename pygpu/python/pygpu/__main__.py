@@ -5,6 +5,8 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
+from ._core import __version__
+
 USAGE = """\
 usage: pygpu info [--json]             list backends and devices, and the one chosen
        pygpu doctor [--json]           try each backend; say what is wrong and what to do
@@ -16,19 +18,26 @@ usage: pygpu info [--json]             list backends and devices, and the one ch
 
 `python -m pygpu` does the same.
 """
-COMMANDS = ("info", "doctor", "cache", "run", "profile", "bench")
+# The module of each command below `_program`, and the function there.
+COMMANDS = {
+    "info": ("doctor", "info"),
+    "doctor": ("doctor", "main"),
+    "cache": ("cache", "main"),
+    "run": ("run", "main"),
+    "profile": ("run", "profile"),
+    "bench": ("bench", "main"),
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns the process's exit status."""
     command, *rest = (sys.argv[1:] if argv is None else list(argv)) or [""]
     if command in COMMANDS:
-        run = import_module(f"pygpu._program.{command}").main
+        module, function = COMMANDS[command]
+        run = getattr(import_module(f"pygpu._program.{module}"), function)
         return run(rest) if command in ("run", "profile") else _printed(run, rest)
     if command == "--version":
-        from importlib.metadata import version
-
-        print("pygpu", version("pygpu"))
+        print("pygpu", __version__)
         return 0
     if command in ("-h", "--help"):
         print(USAGE, end="")

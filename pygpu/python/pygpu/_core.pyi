@@ -20,8 +20,7 @@ from ._array.as_numpy import order as _order
 from ._array.as_numpy import selection as _selection
 from ._array.as_numpy import shaping as _shaping
 from ._driver.device import Device
-from ._driver.surfaces import SurfaceReference
-from ._driver.textures import TextureReference
+from ._driver.textures import SurfaceReference, TextureReference
 from ._exchange import protocols as _protocols
 from ._status import Status
 

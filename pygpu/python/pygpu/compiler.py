@@ -13,15 +13,13 @@ from ._lazy import exports as _exports
 if TYPE_CHECKING:
     from ._compile.compilation import *  # noqa: F403
     from ._compile.kernel_modules import *  # noqa: F403
-    from ._compile.nvcc import *  # noqa: F403
 else:
     __getattr__, __dir__, __all__ = _exports(
         __name__,
         {
-            "._compile.compilation": "compile compile_plain",
+            "._compile.compilation": "compile compile_plain get_nvcc_version preprocess_source",
             "._compile.kernel_modules": """
                 CudaModule DynamicModule DynamicSourceModule SourceModule""",
-            "._compile.nvcc": "get_nvcc_version preprocess_source",
         },
     )
     __all__ += ["DEFAULT_NVCC_FLAGS"]

@@ -26,11 +26,9 @@ if TYPE_CHECKING:
     from ._driver.device import Context as Context
     from ._driver.device import Device as Device
     from ._driver.enumerations import *  # noqa: F403
-    from ._driver.host_memory import *  # noqa: F403
     from ._driver.memcpy import *  # noqa: F403
     from ._driver.memory import *  # noqa: F403
     from ._driver.opengl import *  # noqa: F403
-    from ._driver.surfaces import SurfaceReference as SurfaceReference
     from ._driver.texture_arrays import Array as Array
     from ._driver.texture_arrays import ArrayDescriptor as ArrayDescriptor
     from ._driver.texture_arrays import ArrayDescriptor3D as ArrayDescriptor3D
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
     from ._driver.textures import TRSA_OVERRIDE_FORMAT as TRSA_OVERRIDE_FORMAT
     from ._driver.textures import TRSF_NORMALIZED_COORDINATES as TRSF_NORMALIZED_COORDINATES
     from ._driver.textures import TRSF_READ_AS_INTEGER as TRSF_READ_AS_INTEGER
+    from ._driver.textures import SurfaceReference as SurfaceReference
     from ._driver.textures import TextureReference as TextureReference
     from ._errors import BackendUnavailable as BackendUnavailable
     from ._errors import CompileError as CompileError
@@ -68,27 +67,25 @@ else:
                 jit_fallback jit_input_type jit_option jit_target limit mem_attach_flags
                 mem_host_register_flags memory_type pointer_attribute profiler_output_mode
                 shared_config""",
-            "._driver.host_memory": """
-                AlignedHostAllocation HostPointer aligned_empty aligned_empty_like aligned_zeros
-                aligned_zeros_like managed_empty_like managed_zeros managed_zeros_like
-                pagelocked_empty_like pagelocked_zeros pagelocked_zeros_like""",
             "._driver.memcpy": """
                 Memcpy2D Memcpy3D Memcpy3DPeer bind_array_to_texref gpuarray_to_array
                 make_multichannel_2d_array matrix_to_array matrix_to_texref memcpy_atoa
                 memcpy_atod memcpy_atoh memcpy_dtoa memcpy_htoa np_to_array py_memcpy_atoh
                 py_memcpy_htoa""",
             "._driver.memory": """
-                PointerHolderBase from_device from_device_like mem_alloc_like memcpy_peer
-                memcpy_peer_async to_device""",
+                AlignedHostAllocation HostPointer PointerHolderBase aligned_empty
+                aligned_empty_like aligned_zeros aligned_zeros_like from_device from_device_like
+                managed_empty_like managed_zeros managed_zeros_like mem_alloc_like memcpy_peer
+                memcpy_peer_async pagelocked_empty_like pagelocked_zeros pagelocked_zeros_like
+                to_device""",
             "._driver.opengl": """
                 BufferObject BufferObjectMapping RegisteredBuffer RegisteredImage
                 RegisteredMapping RegisteredObject gl_init make_gl_context""",
-            "._driver.surfaces": "SurfaceReference",
             "._driver.texture_arrays": """
                 Array ArrayDescriptor ArrayDescriptor3D dtype_to_array_format""",
             "._driver.textures": """
-                TRSA_OVERRIDE_FORMAT TRSF_NORMALIZED_COORDINATES TRSF_READ_AS_INTEGER TR_DEFAULT
-                TextureReference""",
+                SurfaceReference TRSA_OVERRIDE_FORMAT TRSF_NORMALIZED_COORDINATES
+                TRSF_READ_AS_INTEGER TR_DEFAULT TextureReference""",
             "._errors": """
                 BackendUnavailable CompileError Error LaunchError MemoryError RuntimeError""",
         },

@@ -45,7 +45,6 @@ _OF_CUMATH = sorted({*_cumath}.difference(("fabs", "frexp", "modf", "minimum", "
 if TYPE_CHECKING:
     from ._array.advanced_indexing import *  # noqa: F403
     from ._array.as_numpy.conversion import *  # noqa: F403
-    from ._array.as_numpy.decompositions import *  # noqa: F403
     from ._array.as_numpy.linear import *  # noqa: F403
     from ._array.as_numpy.numeric import *  # noqa: F403
     from ._array.as_numpy.order import *  # noqa: F403

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ._core import PooledDeviceAllocation as PooledDeviceAllocation
     from ._core import PooledHostAllocation as PooledHostAllocation
     from ._core import bitlog2 as bitlog2
-    from ._driver.debug_pool import DebugMemoryPool as DebugMemoryPool
+    from ._driver.memory import DebugMemoryPool as DebugMemoryPool
     from ._kernels.c_types import *  # noqa: F403
 else:
     __getattr__, __dir__, __all__ = _exports(
@@ -27,7 +27,7 @@ else:
             "._core": """
                 DeviceMemoryPool PageLockedAllocator PageLockedMemoryPool PooledDeviceAllocation
                 PooledHostAllocation bitlog2""",
-            "._driver.debug_pool": "DebugMemoryPool",
+            "._driver.memory": "DebugMemoryPool",
             "._kernels.c_types": """
                 Argument ScalarArg VectorArg base_dtype_to_ctype dtype_to_ctype get_arg_type
                 get_or_register_dtype match_dtype_to_c_struct parse_c_arg register_dtype""",

@@ -101,7 +101,7 @@ impl Signature {
             Form::Scalar(_) => Ok(None),
         });
         let declared = declared.collect::<PyResult<Vec<_>>>()?;
-        let adopt = py.import("pygpu._kernels.foreign_arrays")?.getattr("adopt")?;
+        let adopt = py.import("pygpu._exchange.protocols")?.getattr("adopt")?;
         Ok(Some(adopt.call1((arguments, declared))?.cast_into::<PyTuple>()?))
     }
 

@@ -138,7 +138,7 @@ def test_tests_of_a_program(folder, options, setting, whose):
     (folder / "conftest.py").write_text("import pycuda.driver\n")
     (folder / "test_program.py").write_text(TESTS.format(whose=whose))
     # The plugin is not found automatically if pygpu is not installed but only on the path.
-    command = ["-m", "pytest", "-p", "pygpu._program.pytest_plugin", *options]
+    command = ["-m", "pytest", "-p", "pygpu._program.alias", *options]
     text = python(folder, *command, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     assert "2 passed" in text
     assert ("pycuda: pygpu " in text) == (whose == "pygpu")
@@ -146,7 +146,7 @@ def test_tests_of_a_program(folder, options, setting, whose):
 
 def test_pytest_finds_the_plugin():
     text = PYPROJECT.read_text()
-    assert '[project.entry-points.pytest11]\npygpu = "pygpu._program.pytest_plugin"\n' in text
+    assert '[project.entry-points.pytest11]\npygpu = "pygpu._program.alias"\n' in text
 
 
 def test_a_program_from_standard_input(folder):

@@ -11,7 +11,7 @@ from processes import run_python
 
 import pygpu
 from pygpu import choose_backend
-from pygpu._program import info as _info
+from pygpu._program import doctor
 
 TARGET = re.compile(r"sm_\d{2,3}[af]?|gfx\d{1,2}[0-9a-f]{2}(:(sramecc|xnack)[+-]){0,2}")
 
@@ -70,7 +70,7 @@ def info(monkeypatch, capsys):
 
     def run(build, *arguments):
         monkeypatch.setattr("pygpu._core.build_info", lambda: build)
-        assert _info.main(arguments) == 0
+        assert doctor.info(arguments) == 0
         return capsys.readouterr().out
 
     return run

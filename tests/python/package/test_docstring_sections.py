@@ -28,8 +28,7 @@ import pygpu
 from pygpu._driver.opengl import _refuse
 
 # Modules whose import has side effects, or requires packages that are not installed.
-OPENGL = {"pygpu.gl", "pygpu.gl.autoinit"}
-NOT_IMPORTED = {"pygpu.autoinit", "pygpu.autoprimaryctx", "pygpu.debug", *OPENGL}
+NOT_IMPORTED = {"pygpu.autoinit", "pygpu.autoprimaryctx", "pygpu.debug", "pygpu.gl"}
 if importlib.util.find_spec("distributed") is None:
     NOT_IMPORTED.add("pygpu.dask")
 

@@ -76,7 +76,6 @@ CALLS_OF_THE_PACKAGE = {
     "array/indexing.rs": "indices that are arrays",
     "array/textures.rs": "textures",
     "array/transfer.rs": "the function that unpickles",
-    "checks.rs": "the line of the program that allocates, while checks are on",
     "kernel.rs": "texture references; the enumeration of a function's attributes",
     "array/reductions.rs": "reductions with numpy's initial and where",
     "kernel/signature.rs": "arrays of other libraries as arguments",

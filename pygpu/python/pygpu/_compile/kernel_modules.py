@@ -13,8 +13,7 @@ from .._driver.device import Context
 from .._errors import Unsupported
 
 if TYPE_CHECKING:
-    from .._driver.surfaces import SurfaceReference
-    from .._driver.textures import TextureReference
+    from .._driver.textures import SurfaceReference, TextureReference
 
 # A launch of a kernel by another, or a call of a function that CUDA's runtime has for kernels.
 _OF_RUNTIME = re.compile(r"<<<|\bcuda[A-Z]\w*\s*\(")

@@ -1,16 +1,40 @@
-"""Device memory: functions of ``pycuda.driver`` that allocate, and copy between contexts."""
+"""Memory of devices, memory of the host for copies, and a pool that reports its allocations."""
 
 from __future__ import annotations
 
-from typing import Any
+import ctypes
+import math
+import os
+import sys
+from abc import ABC, abstractmethod
+from collections import Counter
+from typing import TYPE_CHECKING, Any, TextIO
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from .. import _arguments, _core
 from .._arguments import plain_dtype
-from .._core import DeviceAllocation, Stream, mem_alloc, memcpy_dtoh, memcpy_htod
+from .._core import (
+    DeviceAllocation,
+    DeviceMemoryPool,
+    PagelockedHostAllocation,
+    PooledDeviceAllocation,
+    RegisteredHostMemory,
+    Stream,
+    managed_empty,
+    mem_alloc,
+    mem_get_info,
+    memcpy_dtoh,
+    memcpy_htod,
+    pagelocked_empty,
+)
 from .._documentation import documented
+from .._errors import LogicError
 from .device import Context, ordinal_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class PointerHolderBase:
@@ -136,3 +160,266 @@ def from_device_like(devptr: Any, other_ary: Any) -> np.ndarray:
     result = np.empty_like(other_ary)
     memcpy_dtoh(result, devptr)
     return result
+
+
+class HostPointer(ABC):
+    """Host memory for copies: the base of page-locked, registered and aligned allocations.
+
+    >>> array = driver.pagelocked_empty(3, np.float32)
+    >>> isinstance(array.base, driver.HostPointer)
+    True
+    >>> array.base.get_device_pointer() != 0
+    True
+    >>> pinned = array.base
+    >>> del array
+    >>> pinned.free()
+    """
+
+    @abstractmethod
+    def free(self) -> None:
+        """Ends the use of the memory."""
+
+    def get_device_pointer(self) -> int:
+        """Returns the address that kernels use for memory that was mapped."""
+        raise LogicError("the memory is not page-locked: register_host_memory locks it")
+
+
+HostPointer.register(PagelockedHostAllocation)
+HostPointer.register(RegisteredHostMemory)
+
+
+class AlignedHostAllocation(HostPointer):
+    """Ordinary memory, ``size`` bytes at a multiple of ``alignment``: :func:`aligned_empty`'s base.
+
+    :func:`register_host_memory` page-locks it, and returns an array whose base has the device
+    address.
+
+    >>> memory = driver.AlignedHostAllocation(100, 4096)
+    >>> array = np.asarray(memory)
+    >>> array.nbytes, array.ctypes.data % 4096
+    (100, 0)
+    >>> memory.free()
+    >>> memory.get_device_pointer()
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.LogicError: the memory is not page-locked: register_host_memory locks it
+    """
+
+    def __init__(self, size: int, alignment: int) -> None:
+        block = np.empty(size + alignment, np.uint8)
+        start = -block.ctypes.data % alignment
+        self._bytes = block[start : start + size]
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return self._bytes.__array_interface__
+
+    def free(self) -> None:
+        """Does nothing: the memory is freed when the last array in it is gone."""
+
+
+_NEW = """Returns a numpy array {values} in {kind} memory.
+
+    Raises ``MemoryError`` without enough memory{unsupported}. {note}
+
+    >>> a = driver.{name}(2, np.float32{flags})
+    >>> driver.Context.synchronize()
+    >>> a.shape, a.dtype
+    ((2,), dtype('float32'))
+
+    Parameters
+    ----------
+    shape : int or sequence of int. The extents of the axes.
+    dtype : dtype. The type of the elements, which are plain bytes.
+    order : {{"C", "F"}}. The memory order.
+    {argument}
+    """
+_LIKE = """Returns a numpy array {values} in {kind} memory, like ``array``.
+
+    Shape, dtype and order are the other array's. Raises ``MemoryError`` without enough
+    memory{unsupported}.
+
+    >>> driver.{name}(np.ones((2, 3), np.float32){flags}).shape
+    (2, 3)
+
+    Parameters
+    ----------
+    array : numpy.ndarray. The other array.
+    {argument}
+    """
+_PAGE_LOCKED = {
+    "kind": "page-locked",
+    "argument": "mem_flags : int. Values of `driver.host_alloc_flags`.",
+    "note": "The array's `base` owns the memory, which outlives a reset of the device.",
+    "unsupported": "",
+    "flags": "",
+}
+_ALIGNED = _PAGE_LOCKED | {
+    "kind": "ordinary, aligned",
+    "argument": "alignment : int. The divisor of the address, a power of two.",
+    "note": "`register_host_memory` page-locks the memory.",
+}
+_MANAGED = _PAGE_LOCKED | {
+    "kind": "managed",
+    "argument": "mem_flags : int. A value of `driver.mem_attach_flags`.",
+    "note": "Synchronize before the host uses the memory, which it shares with the device.",
+    "unsupported": ", and ``Unsupported`` if the device does not support managed memory",
+    "flags": ", mem_flags=driver.mem_attach_flags.GLOBAL",
+}
+_ZEROS, _UNDEFINED = "of zeros", "of undefined elements"
+
+
+def _cleared(array: np.ndarray) -> np.ndarray:
+    """Clears all bytes of an array, also those between fields, as ``numpy.zeros`` does."""
+    ctypes.memset(array.ctypes.data, 0, array.nbytes)
+    return array
+
+
+def _like(array: Any) -> tuple[Any, Any, str]:
+    _arguments.array("array", array)
+    is_fortran = array.flags.f_contiguous and not array.flags.c_contiguous
+    return array.shape, array.dtype, "F" if is_fortran else "C"
+
+
+@documented(_NEW, values=_ZEROS, **_PAGE_LOCKED)
+def pagelocked_zeros(
+    shape: Any, dtype: Any, order: str | None = "C", mem_flags: int = 0
+) -> np.ndarray:
+    return _cleared(pagelocked_empty(shape, dtype, order, mem_flags))
+
+
+@documented(_LIKE, values=_UNDEFINED, **_PAGE_LOCKED)
+def pagelocked_empty_like(array: Any, mem_flags: int = 0) -> np.ndarray:
+    return pagelocked_empty(*_like(array), mem_flags)
+
+
+@documented(_LIKE, values=_ZEROS, **_PAGE_LOCKED)
+def pagelocked_zeros_like(array: Any, mem_flags: int = 0) -> np.ndarray:
+    return pagelocked_zeros(*_like(array), mem_flags)
+
+
+@documented(_NEW, values=_UNDEFINED, **_ALIGNED)
+def aligned_empty(
+    shape: Any, dtype: Any, order: str | None = "C", alignment: int = 4096
+) -> np.ndarray:
+    alignment = _arguments.whole("alignment", alignment)
+    if alignment < 1 or alignment & (alignment - 1):
+        raise ValueError(f"alignment is {alignment}; a power of two is needed")
+    dtype = plain_dtype(dtype)
+    shape = _arguments.extents("shape", shape)
+    size = math.prod(shape) * dtype.itemsize
+    if size + alignment > sys.maxsize:
+        raise MemoryError(f"shape is {shape}; its size in bytes, {size}, exceeds the address space")
+    memory = np.asarray(AlignedHostAllocation(size, alignment))
+    return memory.view(dtype).reshape(shape, order=order)  # type: ignore[call-overload]
+
+
+@documented(_NEW, values=_ZEROS, **_ALIGNED)
+def aligned_zeros(
+    shape: Any, dtype: Any, order: str | None = "C", alignment: int = 4096
+) -> np.ndarray:
+    return _cleared(aligned_empty(shape, dtype, order, alignment))
+
+
+@documented(_LIKE, values=_UNDEFINED, **_ALIGNED)
+def aligned_empty_like(array: Any, alignment: int = 4096) -> np.ndarray:
+    return aligned_empty(*_like(array), alignment)
+
+
+@documented(_LIKE, values=_ZEROS, **_ALIGNED)
+def aligned_zeros_like(array: Any, alignment: int = 4096) -> np.ndarray:
+    return aligned_zeros(*_like(array), alignment)
+
+
+@documented(_NEW, values=_ZEROS, **_MANAGED)
+def managed_zeros(
+    shape: Any, dtype: Any, order: str | None = "C", mem_flags: int = 0
+) -> np.ndarray:
+    return _cleared(managed_empty(shape, dtype, order, mem_flags))
+
+
+@documented(_LIKE, values=_UNDEFINED, **_MANAGED)
+def managed_empty_like(array: Any, mem_flags: int = 0) -> np.ndarray:
+    return managed_empty(*_like(array), mem_flags)
+
+
+@documented(_LIKE, values=_ZEROS, **_MANAGED)
+def managed_zeros_like(array: Any, mem_flags: int = 0) -> np.ndarray:
+    return managed_zeros(*_like(array), mem_flags)
+
+
+class DebugMemoryPool(DeviceMemoryPool):
+    """A pool of device memory that reports the place of each allocation, and those in use.
+
+    An ``interactive`` pool asks on the terminal for a name of each new place, and waits for Enter
+    at each allocation. PyCUDA keeps the names in a file; here they last as long as the pool.
+    ``logfile`` receives the report, by default ``sys.stdout``. ``blocks`` has size and place of
+    each allocation in use, ``last_free`` the free bytes at the latest allocation.
+
+    >>> import io
+    >>> report = io.StringIO()
+    >>> pool = DebugMemoryPool(interactive=False, logfile=report)
+    >>> block = pool.allocate(1000)
+    >>> "Allocation of size 1000" in report.getvalue()
+    True
+    """
+
+    def __new__(cls, interactive: bool = True, logfile: TextIO | None = None) -> Self:
+        """Makes the pool; the arguments are the class's."""
+        return super().__new__(cls)
+
+    def __init__(self, interactive: bool = True, logfile: TextIO | None = None) -> None:
+        self.last_free = mem_get_info()[0]
+        self.interactive = interactive
+        self.logfile = sys.stdout if logfile is None else logfile
+        self.blocks: WeakKeyDictionary[PooledDeviceAllocation, Any] = WeakKeyDictionary()
+        self.stacktrace_mnemonics: dict[Any, str] = {}
+
+    def allocate(self, size: int) -> PooledDeviceAllocation:
+        """Allocates ``size`` bytes of device memory, and reports it."""
+        from traceback import extract_stack  # a program that debugs needs it, no other
+
+        description = self.describe(tuple(frame.name for frame in extract_stack()), size)
+        in_use = Counter(self.blocks.values())
+        # Character by character, which `commonprefix` is for, and no path.
+        common = os.path.commonprefix([place for _, place in in_use])  # noqa: RUF071
+        free, total = mem_get_info()
+        print(
+            f"\n  Allocation of size {size} occurring "
+            f"(mem: last_free:{self.last_free}, free: {free}, total:{total}) "
+            f"(pool: held:{self.held_blocks}, active:{self.active_blocks}):"
+            f"\n      at: {description}",
+            file=self.logfile,
+        )
+        for (block, place), count in sorted(in_use.items()):
+            print(f"  {place[len(common) :]} ({block} bytes): {count}x", file=self.logfile)
+        if self.interactive:
+            input("  [Enter]")
+        result = super().allocate(size)
+        self.blocks[result] = size, description
+        self.last_free = mem_get_info()[0]
+        return result
+
+    def describe(self, stack: tuple[str, ...], size: int) -> str:
+        """Returns the report's name of a place.
+
+        It is called with ``stack``, the names of the called functions, outermost first, and the
+        allocated bytes ``size``.
+
+        >>> import io
+        >>> pool = DebugMemoryPool(interactive=False, logfile=io.StringIO())
+        >>> pool.describe(("main", "load"), 1000)
+        'main|load'
+        """
+        if not self.interactive:
+            return "|".join(stack)
+        while (stack, size) not in self.stacktrace_mnemonics:
+            print(size, stack)
+            answer = input("Enter mnemonic or [Enter] for more info:")
+            if answer:
+                self.stacktrace_mnemonics[stack, size] = answer
+            else:
+                from traceback import print_stack  # as above
+
+                print_stack()
+        return self.stacktrace_mnemonics[stack, size]

@@ -1,10 +1,15 @@
-"""Exchange of arrays with other libraries, by DLPack and by ``__cuda_array_interface__``."""
+"""Exchange of arrays with other libraries, by DLPack and by ``__cuda_array_interface__``.
+
+Kernels from expressions also take objects with ``gpudata``, the address of their elements.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import operator
 import os
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -417,3 +422,33 @@ def _described_dtype(typestr: Any, descr: Any) -> np.dtype[Any]:
         sizes = f"itemsize {dtype.itemsize}, and a descr of {record.itemsize}"
         raise ValueError(f"x has elements of {sizes}: {descr}")
     return dtype if record is None else record
+
+
+def adopt(
+    arguments: tuple[Any, ...], declared: Sequence[tuple[np.dtype[Any], bool] | None]
+) -> tuple[Any, ...]:
+    """Returns the arguments of a kernel with an array in place of each such object.
+
+    ``declared`` has the dtype of each array, and True if the running index accesses it; None for
+    numbers. An object without a shape is as long as the first array with one if the index accesses
+    it; otherwise its size is not used.
+    """
+    pairs = list(zip(arguments, declared))
+    sizes = (math.prod(it.shape) for it, array in pairs if array and hasattr(it, "shape"))
+    size = next(sizes, 1)
+    adopted = [
+        _foreign(it, array[0], size if array[1] else 1) if array and _is_foreign(it) else it
+        for it, array in pairs
+    ]
+    return (*adopted, *arguments[len(declared) :])
+
+
+def _is_foreign(argument: Any) -> bool:
+    return not isinstance(argument, GPUArray) and getattr(argument, "gpudata", None) is not None
+
+
+def _foreign(argument: Any, declared: np.dtype[Any], size: int) -> GPUArray:
+    if not argument.flags.forc:
+        raise RuntimeError("elementwise kernel cannot deal with non-contiguous arrays")
+    shape, dtype = getattr(argument, "shape", size), getattr(argument, "dtype", declared)
+    return GPUArray(shape, dtype, gpudata=argument.gpudata, base=argument)

@@ -1,7 +1,8 @@
 """``import pycuda`` served by pygpu: the same modules under a second name.
 
 `pygpu run` installs this before it starts a program. A program or a test's
-`conftest.py` that cannot use the command line calls `install_as_pycuda()` first.
+`conftest.py` that cannot use the command line calls `install_as_pycuda()` first. The option
+``--pygpu-as-pycuda`` of pytest does so, or ``pygpu_as_pycuda = true`` in its configuration.
 """
 
 from __future__ import annotations
@@ -172,3 +173,30 @@ def installed_pycuda() -> tuple[str, str | None] | None:
     distribution = next(iter(metadata.distributions(name=_ALIAS, path=folders)), None)
     version = None if distribution is None else distribution.version
     return os.path.dirname(found.origin), version
+
+
+# The option ``--pygpu-as-pycuda`` of pytest, which finds it where pygpu is installed. Workers of
+# pytest-xdist and the processes that tests start get pygpu, too.
+
+
+def pytest_addoption(parser: Any) -> None:
+    """Adds the option and the setting."""
+    text = "serve `import pycuda` by pygpu, also where PyCUDA is installed"
+    parser.getgroup("pygpu").addoption("--pygpu-as-pycuda", action="store_true", help=text)
+    parser.addini("pygpu_as_pycuda", text, type="bool", default=False)
+
+
+def pytest_load_initial_conftests(early_config: Any) -> None:
+    """Installs the names before any ``conftest.py`` is imported."""
+    options = early_config.known_args_namespace
+    if options.pygpu_as_pycuda or early_config.getini("pygpu_as_pycuda"):
+        install_as_pycuda(children=True)
+
+
+def pytest_report_header(config: Any) -> str | None:
+    """Says which backend serves pycuda."""
+    if config.getoption("pygpu_as_pycuda") or config.getini("pygpu_as_pycuda"):
+        from .._core import __version__, choose_backend
+
+        return f"pycuda: pygpu {__version__}, backend {choose_backend()}"
+    return None

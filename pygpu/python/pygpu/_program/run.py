@@ -1,4 +1,4 @@
-"""`pygpu run`: a PyCUDA program, unmodified, over pygpu.
+"""`pygpu run`: a PyCUDA program, unmodified, over pygpu. `pygpu profile`: the same, recorded.
 
 The program sees what it would see under plain `python`: its own `__main__`, `__file__`,
 `sys.argv` and `sys.path[0]`; its exit status is the process's, and a traceback starts in it.
@@ -17,7 +17,8 @@ from types import ModuleType, TracebackType
 from typing import Any
 from zipfile import is_zipfile
 
-from pygpu._program.alias import install_as_pycuda
+from .. import _core
+from .alias import install_as_pycuda
 
 USAGE = """\
 usage: pygpu run [--check-first] SCRIPT [ARGS...]
@@ -32,8 +33,21 @@ Runs a PyCUDA program with `import pycuda` and `import pycuda.*` served by pygpu
 The backend is PYGPU_BACKEND (auto, cuda, hip or host), by default the best one present.
 """
 
+_PROFILE_USAGE = """\
+usage: pygpu profile [OPTIONS] SCRIPT [ARGS...]      or -m MODULE, -c CODE, -, as `pygpu run`
+
+Runs a program as `pygpu run` does. At its end, prints the time and the bytes of its kernels,
+operations, copies, allocations and waits to stderr. Child processes are not recorded.
+
+  -o, --output FILE  also write FILE: .html, a page; .json, a timeline for Perfetto; .txt, the table
+  --sort ORDER       order of the table: time (default), bytes, count or bandwidth
+  --memory           also print the memory that is alive at the end, by the line that made it
+"""
+_ORDERS = ("time", "bytes", "count", "bandwidth")
+_ENDINGS = (".html", ".json", ".txt")
+
 # Status of a command line that cannot be carried out, as `python` itself uses it.
-BAD_COMMAND = 2
+_BAD_COMMAND = 2
 
 
 def main(argv: Sequence[str]) -> int:
@@ -44,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
         argv = argv[1:]
     if not argv or argv[0] in ("-h", "--help"):
         print(USAGE, end="", file=sys.stdout if argv else sys.stderr)
-        return 0 if argv else BAD_COMMAND
+        return 0 if argv else _BAD_COMMAND
     first, *rest = argv
     if first in ("-m", "-c"):
         if not rest:
@@ -59,6 +73,66 @@ def main(argv: Sequence[str]) -> int:
     elif first.startswith("-"):
         return _refuse(f"unknown option {first}")
     return _run_script(first, rest)
+
+
+def profile(argv: Sequence[str]) -> int:
+    """Runs the program that `argv` names, and reports; returns its exit status."""
+    rest, files, sort, memory = list(argv), [], "time", False
+    if rest[:1] in (["-h"], ["--help"]):
+        print(_PROFILE_USAGE, end="")
+        return 0
+    while (rest and rest[0].startswith("--")) or rest[:1] == ["-o"]:
+        option, joined, value = rest.pop(0).partition("=")
+        if option in ("-o", "--output", "--sort") and not joined:
+            if not rest:
+                return _refuse(f"{option} needs a value", command="profile")
+            value = rest.pop(0)
+        if option in ("-o", "--output"):
+            files.append(os.path.abspath(value))
+            if not value.endswith(_ENDINGS):
+                return _refuse(
+                    f"the output is {value!r}; it must end in {', '.join(_ENDINGS)}",
+                    command="profile",
+                )
+            if not os.path.isdir(os.path.dirname(files[-1])):
+                return _refuse(
+                    f"the output is {value!r}, whose folder does not exist", command="profile"
+                )
+        elif option == "--sort":
+            sort = value
+            if sort not in _ORDERS:
+                return _refuse(
+                    f"the order is {sort!r}; allowed are {', '.join(_ORDERS)}", command="profile"
+                )
+        elif option == "--memory":
+            memory = True
+        elif option == "--check-first":
+            rest.insert(0, option)
+            break
+        elif not option.strip("-"):
+            break
+        else:
+            return _refuse(f"unknown option {option}", command="profile")
+    if not rest:
+        print(_PROFILE_USAGE, end="", file=sys.stderr)
+        return _BAD_COMMAND
+    recorded = _core.profile(" ".join(rest))
+    report = None
+    try:
+        with recorded:
+            try:
+                return main(rest)
+            finally:
+                if memory and _core.was_opened():
+                    from .leaks import memory_report  # it imports tracemalloc
+
+                    report = memory_report()
+    finally:
+        print(recorded.table(sort), file=sys.stderr)
+        if report is not None:
+            print(report, file=sys.stderr)
+        for file in files:
+            recorded.save(file)
 
 
 def _run_script(script: str, arguments: Sequence[str]) -> int:
@@ -150,6 +224,6 @@ def _safe_path() -> bool:
     return bool(getattr(sys.flags, "safe_path", False))
 
 
-def _refuse(message: str, status: int = BAD_COMMAND) -> int:
-    print(f"pygpu run: {message}", file=sys.stderr)
+def _refuse(message: str, status: int = _BAD_COMMAND, command: str = "run") -> int:
+    print(f"pygpu {command}: {message}", file=sys.stderr)
     return status

@@ -11,9 +11,15 @@ record batches have ``__arrow_c_device_array__``, and :func:`from_device_array` 
 from ._buffer import Context, CudaBuffer
 from ._column import DeviceColumn, DeviceRecordBatch
 from ._exchange import from_device_array
-from ._files import BufferReader, BufferWriter
 from ._host import HostBuffer, IpcMemHandle, new_host_buffer
-from ._messages import Message, read_message, read_record_batch, serialize_record_batch
+from ._messages import (
+    BufferReader,
+    BufferWriter,
+    Message,
+    read_message,
+    read_record_batch,
+    serialize_record_batch,
+)
 
 __all__ = ["BufferReader", "BufferWriter", "Context", "CudaBuffer", "DeviceColumn"]
 __all__ += ["DeviceRecordBatch", "HostBuffer", "IpcMemHandle", "Message", "from_device_array"]

@@ -7,10 +7,9 @@ function calls it for a GPUArray. A new one is a function in a module here and i
 HOMES = {
     "._array.as_numpy.conversion": """
         array asarray ascontiguousarray asfortranarray load may_share_memory save shares_memory""",
-    "._array.as_numpy.decompositions": "qr svd",
     "._array.as_numpy.linear": """
         cross einsum inner kron matrix_norm matrix_power matrix_transpose matvec multi_dot norm
-        outer tensordot vdot vecdot vecmat vector_norm""",
+        outer qr svd tensordot vdot vecdot vecmat vector_norm""",
     "._array.as_numpy.numeric": """
         allclose angle array_equal array_equiv choose clip convolve correlate diff ediff1d fix
         gradient interp isclose nan_to_num piecewise polyval round select sinc trapezoid unwrap

@@ -1,6 +1,6 @@
 """``pycuda.gl``: importing it raises an ``ImportError``, as PyCUDA's without OpenGL does."""
 
-from pygpu._errors import Unsupported
+from ._errors import Unsupported
 
 
 class _NoOpenGL(Unsupported, ImportError):

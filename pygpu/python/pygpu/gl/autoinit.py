@@ -1,1 +1,0 @@
-"""``pycuda.gl.autoinit``, which there is not; see :mod:`pygpu.gl`."""
