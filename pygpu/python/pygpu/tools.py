@@ -257,7 +257,7 @@ def mark_cuda_test(inner_f: Callable[..., Any]) -> Callable[..., Any]:
             return inner_f(*args, **kwargs)
 
     try:
-        import pytest
+        import pytest  # which programs other than tests may lack
     except ImportError:
         return test
     return pytest.mark.cuda(test)

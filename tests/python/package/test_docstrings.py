@@ -22,7 +22,7 @@ import pygpu
 from pygpu import compiler, cuda, driver, gpuarray
 
 # Modules whose import has side effects, or requires packages that are not installed.
-NOT_IMPORTED = {"__main__", "autoprimaryctx", "debug", "gl", "gl.autoinit", "_as_pycuda"}
+NOT_IMPORTED = {"__main__", "autoprimaryctx", "debug", "gl", "_as_pycuda"}
 if importlib.util.find_spec("distributed") is None:
     NOT_IMPORTED.add("dask")
 

@@ -333,9 +333,9 @@ SLOW = """
     import time
     import pygpu.autoinit
     from pygpu import _core
-    from pygpu._compile import waiting
+    from pygpu._compile import compilation
     from pygpu.compiler import SourceModule
-    waiting._PATIENCE = 0
+    compilation._PATIENCE = 0
     compile_program = _core.compile_program
     def slow(*arguments):
         for _ in range(2000):
@@ -345,7 +345,7 @@ SLOW = """
         return compile_program(*arguments)
     told = []
     _core.compile_program = slow
-    tell = waiting.print = lambda *a, **k: (print(*a, **k), told.append(a))
+    tell = compilation.print = lambda *a, **k: (print(*a, **k), told.append(a))
     if {quiet}:
         told.append(0)
     SourceModule('''

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(
 TABLE = Path(__file__).parents[2] / "pycuda" / "names.toml"
 
 # Modules whose import has side effects, so their names are read from their sources.
-SIDE_EFFECTS = {"autoinit", "autoprimaryctx", "debug", "gl.autoinit"}
+SIDE_EFFECTS = {"autoinit", "autoprimaryctx", "debug"}
 
 
 def reasons(kind: str) -> set[str]:

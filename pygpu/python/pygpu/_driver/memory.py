@@ -36,6 +36,12 @@ from .device import Context, ordinal_of
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+__all__ = ["AlignedHostAllocation", "HostPointer", "PointerHolderBase", "aligned_empty"]
+__all__ += ["aligned_empty_like", "aligned_zeros", "aligned_zeros_like", "from_device"]
+__all__ += ["from_device_like", "managed_empty_like", "managed_zeros", "managed_zeros_like"]
+__all__ += ["mem_alloc_like", "memcpy_peer", "memcpy_peer_async", "pagelocked_empty_like"]
+__all__ += ["pagelocked_zeros", "pagelocked_zeros_like", "to_device"]
+
 
 class PointerHolderBase:
     """The base of a program's own allocations, whose ``get_pointer`` returns a device address.

@@ -17,6 +17,8 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from .._core import __version__, choose_backend
+
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
@@ -66,6 +68,7 @@ class _AliasFinder:
 
     def find_distributions(self, context: Any = None) -> Iterator[Distribution]:
         """Yields what `importlib.metadata` asks for by the name of PyCUDA: which version it is."""
+        # The caller has imported the module.
         from importlib.metadata import DistributionFinder, MetadataPathFinder
 
         if getattr(context, "name", None) == _ALIAS:
@@ -164,7 +167,7 @@ def _install_for_children() -> None:
 
 def installed_pycuda() -> tuple[str, str | None] | None:
     """Returns where the real PyCUDA is installed, and its version; None where it is not."""
-    from importlib import metadata
+    from importlib import metadata  # for reports alone
 
     folders = [folder for folder in sys.path if folder != _FOR_CHILDREN]
     found = PathFinder.find_spec(_ALIAS, folders)
@@ -196,7 +199,5 @@ def pytest_load_initial_conftests(early_config: Any) -> None:
 def pytest_report_header(config: Any) -> str | None:
     """Says which backend serves pycuda."""
     if config.getoption("pygpu_as_pycuda") or config.getini("pygpu_as_pycuda"):
-        from .._core import __version__, choose_backend
-
         return f"pycuda: pygpu {__version__}, backend {choose_backend()}"
     return None

@@ -14,6 +14,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ from typing import Any
 from .. import _core
 from . import settings
 from .alias import installed_pycuda
+from .cache import describe, entries, measured
 
 BACKENDS = ("cuda", "hip", "host")
 # The status of `pygpu info` if PYGPU_BACKEND cannot be honoured.
@@ -55,15 +57,11 @@ def _open() -> dict[str, Any]:
 
 
 def _settle_cache() -> dict[str, Any]:
-    import tempfile
-
-    from . import cache
-
     kept = _core.code_cache()
     if kept is None:
         return {"folder": None}
     folder, limit = kept
-    report = cache.measured(folder, limit, list(cache.entries(folder)))
+    report = measured(folder, limit, list(entries(folder)))
     # As an entry is written; where the folder is missing, pygpu makes it.
     place = next(it for it in (folder, *folder.parents) if it.exists())
     try:
@@ -76,6 +74,7 @@ def _settle_cache() -> dict[str, Any]:
 
 def _same(what: str, computed: Callable[[Any], Any], expected: Callable[[Any], Any]) -> Any:
     """Compares what the device makes of an array with what numpy makes of it."""
+    # The process of the report works without numpy.
     import numpy as np
 
     from .. import gpuarray
@@ -96,7 +95,7 @@ __global__ void axpy(float a, const float *x, float *y, int n) {
 
 
 def _axpy(x: Any) -> Any:
-    import numpy as np
+    import numpy as np  # as above
 
     from ..compiler import SourceModule
 
@@ -353,8 +352,6 @@ def _text_of_backend(name: str, tried: dict[str, Any]) -> list[str]:
 
 
 def _text_of_cache(cache: dict[str, Any]) -> str:
-    from .cache import describe
-
     if cache.get("folder") is None:
         return cache.get("error") or "off: nothing is kept"
     ending = "" if cache["writable"] else " (not writable)"
