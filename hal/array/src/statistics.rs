@@ -47,7 +47,7 @@ impl Array {
 
     /// Returns the variance of the elements along `axes` (all axes if `None`): the sum of the squared distances from
     /// their mean, divided by their number minus `degrees`. Axes and types are handled as in [`Array::mean`]; the
-    /// variance of complex numbers is real. With at most `degrees` elements, the result is NaN or infinite.
+    /// variance of complex numbers is real unless `dtype` is complex. With at most `degrees` elements, the result is NaN or infinite.
     ///
     /// # Errors
     /// As for [`Array::mean`]; `InvalidType` if `dtype` is not an inexact type.
@@ -100,6 +100,10 @@ impl Array {
         (axes, keep_axes): (Option<&[isize]>, bool),
         degrees: f64,
     ) -> Result<Array> {
+        if let Some(complex) = dtype.filter(|dtype| dtype.is_complex()) {
+            let real = Some(complex.real());
+            return self.deviation(epilogue, real, (axes, keep_axes), degrees)?.astype(complex);
+        }
         self.during(|| {
             if let Some(dtype) = dtype.filter(|dtype| !dtype.is_inexact()) {
                 return Err(Error::invalid_type(

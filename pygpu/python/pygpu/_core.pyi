@@ -319,6 +319,9 @@ class ArrayFlags:
     f_contiguous: Final[bool]
     forc: Final[bool]
     fnc: Final[bool]
+    owndata: Final[bool]
+    writeable: ClassVar[bool]
+    aligned: ClassVar[bool]
     def __getitem__(self, name: str, /) -> bool: ...
 
 @final

@@ -27,6 +27,10 @@ use std::time::{Duration, Instant};
 ///     True if either of the two is true.
 /// fnc : bool
 ///     True if only the second is true.
+/// owndata : bool
+///     False if the array is a view of another object.
+/// writeable, aligned : bool
+///     True, as for every array on a device.
 ///
 /// numpy's names are indices: ``flags["C_CONTIGUOUS"]``.
 ///
@@ -50,25 +54,44 @@ pub(crate) struct ArrayFlags {
     /// True if only the second of the two is true.
     #[pyo3(get)]
     fnc: bool,
+    /// False if the array is a view of another object.
+    #[pyo3(get)]
+    owndata: bool,
 }
 
 impl ArrayFlags {
-    fn of(layout: &Layout) -> ArrayFlags {
+    fn of(layout: &Layout, owndata: bool) -> ArrayFlags {
         let (c, f) = (layout.is_c_contiguous(), layout.is_f_contiguous());
-        ArrayFlags { c_contiguous: c, f_contiguous: f, forc: c || f, fnc: f && !c }
+        ArrayFlags { c_contiguous: c, f_contiguous: f, forc: c || f, fnc: f && !c, owndata }
     }
 }
 
 #[pymethods]
 impl ArrayFlags {
+    /// True.
+    #[classattr]
+    fn writeable() -> bool {
+        true
+    }
+
+    /// True.
+    #[classattr]
+    fn aligned() -> bool {
+        true
+    }
+
     fn __getitem__(&self, name: &str) -> PyResult<bool> {
         match name {
             "C_CONTIGUOUS" | "CONTIGUOUS" | "C" => Ok(self.c_contiguous),
             "F_CONTIGUOUS" | "FORTRAN" | "F" => Ok(self.f_contiguous),
+            "OWNDATA" | "O" => Ok(self.owndata),
+            "WRITEABLE" | "W" | "ALIGNED" | "A" | "BEHAVED" | "B" => Ok(true),
+            "WRITEBACKIFCOPY" | "X" => Ok(false),
             "FORC" => Ok(self.forc),
             "FNC" => Ok(self.fnc),
             _ => Err(PyKeyError::new_err(format!(
-                "no flag {name:?}; the flags are C_CONTIGUOUS, F_CONTIGUOUS, FORC and FNC"
+                "no flag {name:?}; the flags are C_CONTIGUOUS, F_CONTIGUOUS, FORC, FNC, OWNDATA, WRITEABLE, ALIGNED \
+                 and WRITEBACKIFCOPY"
             ))),
         }
     }
@@ -151,7 +174,8 @@ impl GPUArray {
     /// two).
     #[getter]
     fn flags(&self) -> PyResult<ArrayFlags> {
-        Ok(ArrayFlags::of(self.layout()?))
+        let owns = self.pending().is_some() || self.base_object()?.is_none();
+        Ok(ArrayFlags::of(self.layout()?, owns))
     }
 
     /// The callable that allocates the results of this array: the allocator that the array was created with, else

@@ -350,11 +350,13 @@ def test_flags():
     assert not a_gpu[:, 0].flags.forc
     for view in (a_gpu, a_gpu.T, a_gpu[0], a_gpu[:, 1:]):
         theirs = view.get().flags if view.flags.forc else np.zeros((3, 4))[:, 1:].flags
-        for name in ("C_CONTIGUOUS", "F_CONTIGUOUS", "C", "F", "FNC", "FORC"):
+        for name in "C_CONTIGUOUS F_CONTIGUOUS C F FNC FORC W WRITEABLE ALIGNED B X".split():
             assert view.flags[name] == theirs[name], name
         assert np.isfortran(view) == theirs.fnc
+        assert view.flags.owndata == view.flags["OWNDATA"] == (view is a_gpu)
+        assert view.flags.writeable and view.flags.aligned
     with pytest.raises(KeyError, match="C_CONTIGUOUS"):
-        a_gpu.flags["OWNDATA"]
+        a_gpu.flags["COLOUR"]
 
 
 def test_attributes_cannot_be_broken():
