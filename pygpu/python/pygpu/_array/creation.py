@@ -191,10 +191,11 @@ def linspace(
     compute = np.result_type(*ends, 0.0)
     start, stop = (it.astype(compute) if isinstance(it, GPUArray) else it for it in ends)
     divisor = count - 1 if endpoint else count
-    step = (stop - start) / divisor if divisor > 0 else np.nan
+    apart = stop - start
+    step = apart / divisor if divisor > 0 else np.nan
     values = _core.sequence(0, 1, count, compute)
     values = values[(..., *(None,) * max(map(np.ndim, ends)))]
-    values = (values * (step if divisor > 0 else 0.0) + start).astype(compute)
+    values = (values * (step if divisor > 0 else apart) + start).astype(compute)
     if endpoint and count > 1:
         values[-1] = stop
     if dtype is not None and np.dtype(dtype) != compute:

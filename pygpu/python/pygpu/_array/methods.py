@@ -31,6 +31,7 @@ _METHODS = {
     "_repr_html_": (".as_numpy.conversion", "array_html"),
     "argmax": (".reductions", "argmax"),
     "argmin": (".reductions", "argmin"),
+    "argpartition": (".as_numpy.order", "argpartition"),
     "choose": (".as_numpy.numeric", "choose"),
     "clip": (".as_numpy.numeric", "clip"),
     "cumprod": (".reductions", "cumprod"),
@@ -39,6 +40,7 @@ _METHODS = {
     "dot": (".as_numpy.linear", "dot"),
     "flatten": (".as_numpy.shaping", "flatten"),
     "ipc_handle": ("..ipc", "export"),
+    "partition": (".as_numpy.order", "partition_in_place"),
     "put": (".as_numpy.selection", "put"),
     "repeat": (".shapes", "repeat"),
     "searchsorted": (".as_numpy.order", "searchsorted"),
@@ -97,12 +99,18 @@ def _matrix_transpose(array: GPUArray) -> GPUArray:
     return import_module(".as_numpy.linear", __package__).matrix_transpose(array)
 
 
+def _flat(array: GPUArray) -> Any:
+    """The elements along one axis, in C order, as numpy's attribute."""
+    return import_module(".as_numpy.selection", __package__).Flat(array)
+
+
 def _device(array: GPUArray) -> Device:
     """The device that the elements are on."""
     # Most programs never ask for it, and need not import the module.
     return import_module(".._driver.device", __package__).Device(array._ordinal)
 
 
+GPUArray.flat = property(_flat, lambda a, values: a.flat.__setitem__(..., values))  # type: ignore[misc]
 GPUArray.mT = _Default(property(_matrix_transpose))  # type: ignore[misc, assignment]
 GPUArray.device = _Default(property(_device))  # type: ignore[misc, assignment]
 GPUArray.__init_subclass__ = classmethod(_init_subclass)  # type: ignore[method-assign, assignment]

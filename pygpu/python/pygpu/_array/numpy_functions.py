@@ -20,9 +20,10 @@ from .. import _core, cumath, gpuarray
 from .._arguments import stored
 from .._core import GPUArray
 from .as_numpy import DIFFERENT
-from .as_numpy.operands import on_device
-from .as_numpy.order import combine_at
+from .as_numpy.operands import last_axis, on_device, with_axes
+from .as_numpy.order import combine_at, running
 from .reductions import REDUCTIONS, UNSET, mask_of, reduce_some
+from .shapes import concatenate, moveaxis
 
 _ufuncs = _core.universal_functions
 _OWN = frozenset(gpuarray.__all__)  # type: ignore[attr-defined]
@@ -34,7 +35,7 @@ _WITHOUT_ELEMENTS = {np.common_type, np.iscomplexobj, np.isrealobj, np.ndim, np.
 
 # numpy's functions in Python that call only functions that work on the device.
 _OF_OTHERS = {np.diag_indices_from, np.isneginf, np.isposinf, np.isreal, np.rollaxis}
-_OF_OTHERS |= {np.tril_indices_from, np.triu_indices_from}
+_OF_OTHERS |= {np.logspace, np.put_along_axis, np.tril_indices_from, np.triu_indices_from}
 # Those that numpy 2 brought.
 _NEW = """
     cumulative_prod cumulative_sum unique_all unique_counts unique_inverse unique_values unstack"""
@@ -201,7 +202,8 @@ def _spacing(x: GPUArray) -> GPUArray:
     x = _inexact(x)
     # numpy's distances of float16 and of -0.0 are not negative.
     end = np.inf if x.dtype == np.float16 else _ufuncs["copysign"](np.inf, x + 0)
-    return _ufuncs["nextafter"](x, end) - x
+    # Those of infinities are NaN.
+    return _ufuncs["nextafter"](x, end) - x + 0 * x
 
 
 # numpy's universal functions that are made of several.
@@ -281,10 +283,30 @@ def _computed_in(ufunc: Any, inputs: Any, dtype: Any, casting: Any) -> tuple[Any
     return tuple(x.astype(it) if hasattr(x, "astype") else it.type(x) for x, it in pairs)
 
 
+# Functions whose reduction or accumulation is made of steps, in any order.
+_FOLDED = {f"{kind}_{name}" for kind in ("bitwise", "logical") for name in ("and", "or", "xor")}
+_FOLDED |= {"fmax", "fmin", "gcd", "hypot", "lcm", "logaddexp", "logaddexp2"}
+
+
+def _fold(name: str, a: GPUArray, axis: Any, keepdims: Any, initial: Any, **given: Any) -> GPUArray:
+    """Returns what a function makes of all elements along axes; of those up to each for None."""
+    dtype = np.bool_ if name.startswith("logical") else given["dtype"] or a.dtype
+    values, axes = last_axis(a.astype(dtype), () if a.ndim == 0 and axis in (0, -1) else axis)
+    if keepdims is None:
+        return stored(moveaxis(running(name, values), -1, axis), given["out"])
+    first = getattr(np, name).identity if initial in (None, UNSET) else initial
+    if first is not None:
+        first = np.full((), first).astype(dtype)
+        values = concatenate([_core.full((*values.shape[:-1], 1), dtype, first), values], -1)
+    elif not values.shape[-1]:
+        raise ValueError(f"numpy.{name} has no identity; an empty array needs initial")
+    return stored(with_axes(running(name, values)[..., -1].copy(), axes, keepdims), given["out"])
+
+
 def _combine(name: str, method: str, a: Any, kwargs: dict[str, Any]) -> Any:
     function = _ufuncs.get(name)
     reduction = function and function.reduction
-    if reduction is None:
+    if reduction is None and name not in _FOLDED:
         raise _refusal(f"numpy.{name}.{method}")
     given = {key: kwargs.pop(key, None) for key in ("dtype", "out")}
     given["out"] = given["out"][0] if given["out"] is not None else None
@@ -292,13 +314,20 @@ def _combine(name: str, method: str, a: Any, kwargs: dict[str, Any]) -> Any:
     if method == "accumulate":
         if a.ndim == 0 and axis in (0, -1):
             raise TypeError(f"numpy.{name}.accumulate cannot accumulate on an array without axes")
+        if name in _FOLDED:
+            return lambda: _fold(name, a, axis, None, None, **given)
         return lambda: _core.scan(reduction, a, axis, False, **given)
     keeps = bool(kwargs.pop("keepdims", False))
+    if reduction is None:
+        initial = kwargs.pop("initial", None)
+        return lambda: _fold(name, a, axis, keeps, initial, **given)
     axis = tuple(range(a.ndim)) if axis is None else axis
     chosen = next((key for key, (_, join) in REDUCTIONS.items() if join == name), None)
     some = {key: kwargs.pop(key) for key in ("initial", "where") if chosen and key in kwargs}
     if some:
         given = {key: value for key, value in given.items() if value is not None}
+        if chosen not in ("prod", "sum"):
+            a = a.astype(given.pop("dtype", a.dtype))
         return lambda: reduce_some(str(chosen), a, **some, axis=axis, keepdims=keeps, **given)
     return lambda: _core.reduce(reduction, a, axis=axis, keepdims=keeps, **given)
 
@@ -352,7 +381,11 @@ def array_ufunc(array: GPUArray, ufunc: Any, method: str, /, *inputs: Any, **kwa
         _check_nothing_left(f"{name}.{method}", kwargs)
         return combine_at(ufunc, *inputs)
     if method == "outer":
-        x, y = inputs
+        # Python's numbers are arrays to numpy.
+        x, y = (
+            np.asarray(it)[()] if isinstance(it, bool | int | float | complex) else it
+            for it in inputs
+        )
         known = {k: kwargs.pop(k) for k in ("out", "where") if k in kwargs}
         _check_nothing_left(f"{name}.{method}", kwargs)
         if isinstance(x, GPUArray):

@@ -171,7 +171,10 @@ def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: float | None = None
 ) -> GPUArray:
     """Returns values between points, along straight lines, as :func:`numpy.interp`."""
-    x, xp, fp = on_device(x).astype(np.float64), on_device(xp).astype(np.float64), on_device(fp)
+    x, xp, fp = map(on_device, (x, xp, fp))
+    if "c" in (x.dtype.kind, xp.dtype.kind):
+        raise TypeError(f"x has dtype {x.dtype} and xp {xp.dtype}; real numbers are needed")
+    x, xp = x.astype(np.float64), xp.astype(np.float64)
     if fp.dtype.kind == "c":
         result = _core.full(x.shape, np.complex128, 0)
         parts = result.reshape(-1).view(np.float64)
@@ -228,26 +231,32 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         raise TypeError(f"{len(steps)} of {len(axes)} distances are given; one or all are needed")
     if edge_order not in (1, 2):
         raise ValueError(f"edge_order is {edge_order}; 1 or 2 is needed")
-    results = [_slope(f, it, on_host(step), edge_order) for it, step in zip(axes, steps)]
+    # Python's numbers do not widen the elements.
+    steps = [it if np.isscalar(it) else on_host(it) for it in steps]
+    results = [_slope(f, it, step, edge_order) for it, step in zip(axes, steps)]
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _slope(f: GPUArray, axis: int, steps: np.ndarray[Any, Any], edge_order: int) -> GPUArray:
+def _slope(f: GPUArray, axis: int, steps: Any, edge_order: int) -> GPUArray:
     """Returns the differences along an axis, from the distance or coordinates of elements."""
     n = f.shape[axis]
     if n < edge_order + 1:
         raise ValueError(f"axis {axis} has extent {n}; at least {edge_order + 1} is needed")
-    if steps.ndim > 1 or (steps.ndim and len(steps) != n):
-        raise ValueError(f"the coordinates have shape {steps.shape}; axis {axis} has extent {n}")
-    # Differences of unsigned integers would wrap.
-    steps = steps.astype(np.float64) if steps.dtype.kind in "biu" else steps
-    h = np.diff(steps) if steps.ndim else np.full(n - 1, steps)
+    h = steps
+    if np.ndim(steps):
+        if steps.shape != (n,):
+            raise ValueError(f"the coordinates have shape {steps.shape}; axis {axis} has {n}")
+        # Differences of unsigned integers would wrap.
+        h = np.diff(steps.astype(np.float64) if steps.dtype.kind in "biu" else steps)
+        h = h[0] if (h == h[0]).all() else h
+    is_even = np.ndim(h) == 0
+    ends = (h, h, h, h) if is_even else (h[0], h[min(1, n - 2)], h[-min(2, n - 1)], h[-1])
 
     def at(*bounds: Any) -> GPUArray:
         return f[(*(slice(None),) * axis, slice(*bounds))]
 
     def weighted(factors: Any, parts: Any) -> GPUArray:
-        first, *others = (p * (w if w.ndim == 0 else along(w)) for w, p in zip(factors, parts))
+        first, *others = (p * (w if np.isscalar(w) else along(w)) for w, p in zip(factors, parts))
         for it in others:
             first = first + it
         return first.astype(f.dtype)
@@ -257,6 +266,8 @@ def _slope(f: GPUArray, axis: int, steps: np.ndarray[Any, Any], edge_order: int)
 
     def weights(one: Any, two: Any, place: int) -> tuple[Any, Any, Any]:
         """Returns weights of three points for a parabola's slope at the one numbered ``place``."""
+        if is_even:
+            return ((-1.5 / h, 2.0 / h, -0.5 / h), (), (0.5 / h, -2.0 / h, 1.5 / h))[place]
         both = one + two
         if place == 0:
             return -(2 * one + two) / (one * both), both / (one * two), -one / (two * both)
@@ -265,16 +276,16 @@ def _slope(f: GPUArray, axis: int, steps: np.ndarray[Any, Any], edge_order: int)
         return two / (one * both), -both / (one * two), (2 * two + one) / (two * both)
 
     three = lambda k: (at(k, k + 1), at(k + 1, k + 2), at(k + 2, k + 3))  # noqa: E731
-    if steps.ndim:
+    if is_even:
+        inside = ((at(2, None) - at(None, -2)) / (2.0 * h)).astype(f.dtype)
+    else:
         inside = weighted(weights(h[:-1], h[1:], 1), (at(None, -2), at(1, -1), at(2, None)))
-    else:
-        inside = ((at(2, None) - at(None, -2)) / (2 * h[0])).astype(f.dtype)
     if edge_order == 1:
-        first = ((at(1, 2) - at(0, 1)) / h[0]).astype(f.dtype)
-        last = ((at(n - 1, n) - at(n - 2, n - 1)) / h[-1]).astype(f.dtype)
+        first = ((at(1, 2) - at(0, 1)) / ends[0]).astype(f.dtype)
+        last = ((at(n - 1, n) - at(n - 2, n - 1)) / ends[-1]).astype(f.dtype)
     else:
-        first = weighted(weights(h[0], h[1], 0), three(0))
-        last = weighted(weights(h[-2], h[-1], 2), three(n - 3))
+        first = weighted(weights(*ends[:2], 0), three(0))
+        last = weighted(weights(*ends[2:], 2), three(n - 3))
     return concatenate([first, inside, last], axis)
 
 
@@ -325,27 +336,25 @@ def _slid(a: GPUArray, v: GPUArray, mode: str) -> GPUArray:
     a, v = a.reshape(-1), v.reshape(-1)
     if not a.size or not v.size:
         raise ValueError("an array is empty; both need elements")
-    cut = {"full": v.size - 1, "same": v.size // 2, "valid": 0}
+    cut = {"full": 0, "same": (v.size - 1) // 2, "valid": v.size - 1}
     if mode not in cut:
         raise ValueError(f"mode is {mode!r}; 'full', 'same' or 'valid' is needed")
-    before = cut[mode]
-    after = v.size - 1 - before if mode == "same" else before
-    dtype = np.result_type(a.dtype, v.dtype)
-    padded = _core.full((a.size + before + after,), dtype, 0)
-    padded[before : before + a.size] = a
-    count, v = padded.size - v.size + 1, v.astype(dtype)
-    result, term = _core.full((count,), dtype, 0), _core.full((count,), dtype, 0)
+    start, dtype = cut[mode], np.result_type(a.dtype, v.dtype)
+    count = a.size if mode == "same" else a.size + v.size - 1 - 2 * start
+    a, v, result = a.astype(dtype), v.astype(dtype), _core.full((count,), dtype, 0)
     join, combine = ("logical_or", "logical_and") if dtype == np.bool_ else ("add", "multiply")
     for k in range(v.size):
-        ufuncs[combine](padded[v.size - 1 - k :][:count], v[k], out=term)
-        ufuncs[join](result, term, out=result)
+        # Nothing is beyond the ends: zeros would have NaN as products with infinities.
+        low, high = max(start, k), min(start + count, k + a.size)
+        part = result[low - start : high - start]
+        ufuncs[join](part, ufuncs[combine](a[low - k : high - k], v[k]), out=part)
     return result
 
 
 def polyval(p: Any, x: Any) -> GPUArray:
     """Returns the values of a polynomial, the highest power first, as :func:`numpy.polyval`."""
     p, x = on_device(p), on_device(x)
-    y = _core.full(x.shape, np.result_type(p.dtype, x.dtype), 0)
+    y = _core.full(x.shape, x.dtype, 0)
     for k in range(p.size):
         y = y * x + p[k]
     return y
@@ -425,7 +434,6 @@ def choose(a: Any, choices: Any, out: GPUArray | None = None, mode: str = "raise
     dtype = np.result_type(*(it if np.isscalar(it) else on_device(it).dtype for it in choices))
     values = [on_device(it) for it in choices]
     a = on_device(a)
-    a = a.astype(np.int64) if a.dtype == np.bool_ else a
     places, *values = broadcast_arrays(a, *(it.astype(dtype) for it in values))
     if mode == "raise" and places.size:
         least, most = int(places.min()), int(places.max())

@@ -36,8 +36,9 @@ def take(
 
 def places_of(name: str, indices: GPUArray, n: int, mode: str) -> GPUArray:
     """Returns the indices; those out of bounds are refused, wrapped or clipped by ``mode``."""
-    if indices.dtype.kind not in "iu":
+    if indices.dtype.kind not in "biu":
         raise TypeError(f"{name} have dtype {indices.dtype}; integers are needed")
+    indices = indices.astype(np.int64) if indices.dtype == np.bool_ else indices
     if mode == "raise":
         _check_bounds(indices, n)
     if mode not in ("raise", "wrap", "clip"):
@@ -191,6 +192,25 @@ def put(a: GPUArray, ind: Any, v: Any, mode: str = "raise") -> None:
         places = places_of("ind", ind, a.size, mode).astype(np.int64)
         places = ufuncs["remainder"](places, a.size)
         a[unravel_index(places, a.shape)] = resize(values, places.shape).astype(a.dtype)
+
+
+class Flat:
+    """The elements of an array along one axis, which can be indexed and set, as in numpy."""
+
+    def __init__(self, base: GPUArray) -> None:
+        self.base = base
+
+    def __len__(self) -> int:
+        return self.base.size
+
+    def __iter__(self) -> Any:
+        return iter(self[:])
+
+    def __getitem__(self, index: Any) -> GPUArray:
+        return self.base.flatten()[index]
+
+    def __setitem__(self, index: Any, values: Any) -> None:
+        put(self.base, arange(self.base.size)[index], values)
 
 
 def fill_diagonal(a: GPUArray, val: Any, wrap: bool = False) -> None:

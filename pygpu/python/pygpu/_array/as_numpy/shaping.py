@@ -12,7 +12,8 @@ from ..._core import GPUArray, stack
 from ..._documentation import member, named
 from .. import shapes
 from ..advanced_indexing import nonzero
-from ..creation import arange
+from ..creation import arange, linspace
+from ..reductions import normalize_axis_tuple
 from ..shapes import array_split, broadcast_to, concatenate, flip, hstack, moveaxis, swapaxes
 from .operands import axes_of, on_device, on_host
 
@@ -101,23 +102,29 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> GPUArray:
 def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> GPUArray:
     """Returns an array with elements around it, as :func:`numpy.pad`.
 
-    The modes are ``constant``, ``edge``, ``reflect``, ``symmetric``, ``wrap`` and ``empty``.
+    A mode is a name; ``reflect_type`` is ``"even"``.
     """
     a = on_device(array)
     if isinstance(pad_width, dict):
         pad_width = [pad_width.get(k, pad_width.get(k - a.ndim, 0)) for k in range(a.ndim)]
         pad_width = [it if np.ndim(it) else (it, it) for it in pad_width]
     widths = _pairs("pad_width", pad_width, a.ndim)
-    if any(operand < 0 for pair in widths for operand in pair):
-        raise ValueError(f"pad_width is {pad_width}; it must not be negative")
-    if mode not in ("constant", "empty", "edge", "reflect", "symmetric", "wrap"):
+    if callable(mode):
         raise TypeError(f"mode is {mode!r}; call it on the host, np.pad(a.get(), ...)")
+    if a.ndim:
+        # numpy checks the arguments.
+        np.pad(np.zeros([min(n, 1) for n in a.shape]), np.minimum(widths, 1), mode, **kwargs)
     if mode in ("constant", "empty"):
         values = kwargs.pop("constant_values", 0)
-        if kwargs:
-            raise ValueError(f"mode {mode!r} takes no {', '.join(kwargs)}")
         fills = _pairs("constant_values", on_host(values).tolist(), a.ndim)
         return _constant(a, widths, fills)
+    if mode == "linear_ramp" or mode in _STATISTICS:
+        (option,) = kwargs.values() or (0 if mode == "linear_ramp" else None,)
+        options = _pairs("kwargs", option, a.ndim)
+        for axis, sides in enumerate(zip(widths, options)):
+            first, last = (_side(a, axis, mode, *it) for it in zip(*sides, (1, -1)))
+            a = concatenate([first, a, last], axis)
+        return a
     for axis, (before, after) in enumerate(widths):
         if before or after:
             places = np.pad(np.arange(a.shape[axis]), (before, after), mode, **kwargs)  # type: ignore[call-overload]
@@ -125,6 +132,22 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> GP
                 raise TypeError("reflect_type is 'odd'; on the device it is 'even'")
             a = elements_at(a, on_device(places), axis)
     return a.copy() if a is array else a
+
+
+def _side(a: GPUArray, axis: int, mode: str, width: int, option: Any, step: int) -> GPUArray:
+    """Returns a ramp to one end of an axis, or a statistic of elements there; -1 is the last."""
+    a = elements_at(a, slice(None, None, step), axis)
+    if mode == "linear_ramp":
+        edge = elements_at(a, 0, axis)
+        made = linspace(option, edge, width, False, dtype=a.dtype, axis=axis)
+        return elements_at(made, slice(None, None, step), axis)
+    made = _STATISTICS[mode](elements_at(a, slice(option), axis), axis=axis, keepdims=True)
+    made = (np.rint(made) if a.dtype.kind in "iu" else made).astype(a.dtype)
+    return broadcast_to(made, (*a.shape[:axis], width, *a.shape[axis + 1 :]))
+
+
+# The functions of the modes that add a statistic.
+_STATISTICS = {"maximum": np.max, "mean": np.mean, "median": np.median, "minimum": np.min}
 
 
 def _pairs(name: str, value: Any, ndim: int) -> list[tuple[Any, Any]]:

@@ -81,10 +81,12 @@ def cov(
     rowvar: bool = True,
     bias: bool = False,
     ddof: int | None = None,
+    fweights: Any = None,
+    aweights: Any = None,
     *,
     dtype: Any = None,
 ) -> GPUArray:
-    """Returns the covariances of variables, as :func:`numpy.cov` without weights."""
+    """Returns the covariances of variables, as :func:`numpy.cov`."""
     parts = [on_device(it) for it in ((m,) if y is None else (m, y))]
     rowvar = bool(rowvar)
     if parts[0].ndim == 2 and parts[0].shape[0 if rowvar else 1] == 0:
@@ -97,12 +99,24 @@ def cov(
         part = part.astype(dtype)
         rows.append(part.reshape((1, -1)) if part.ndim < 2 else part if rowvar else part.T)
     x = vstack(rows) if len(rows) > 1 else rows[0]
-    fact = x.shape[1] - (ddof if ddof is not None else 0 if bias else 1)
+    ddof = (0 if bias else 1) if ddof is None else ddof
+    given = {"fweights": fweights, "aweights": aweights}
+    given = {name: on_host(it) for name, it in given.items() if it is not None}
+    weights, fact = None, x.shape[1]
+    if given:
+        # numpy checks the weights.
+        np.cov(np.zeros(fact), ddof=ddof, **{name: it.copy() for name, it in given.items()})
+        weights = np.prod([*given.values()], axis=0, dtype=float)
+        fact = weights.sum()
+    center = average(x, 1, weights, keepdims=True)
+    is_plain = "aweights" not in given or not ddof
+    fact -= ddof if is_plain else ddof * (weights * given["aweights"]).sum() / fact
     if fact <= 0:
         warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
         fact = 0
-    x = x - x.mean(axis=1, keepdims=True)
-    return ((x @ x.T.conj()) * (1 / fact if fact else np.inf)).squeeze()
+    x = x - center
+    other = x if weights is None else x * on_device(weights)
+    return ((x @ other.T.conj()) * (1 / fact if fact else np.inf)).squeeze()
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> GPUArray:
@@ -394,8 +408,7 @@ def _nanquantile(
     parts = []
     for one in q.ravel():
         at = ufuncs["maximum"]((count - 1) * float(one), 0.0)
-        below = ufuncs["floor"](at).astype(np.int64)
-        above = ufuncs["minimum"](below + 1, ufuncs["maximum"](count - 1, 0))
+        below, above = (ufuncs[it](at).astype(np.int64) for it in ("floor", "ceil"))
         low, high = (along(ordered, it, ordered.ndim - 1) for it in (below, above))
         part = (at - below).astype(a.dtype)
         if is_median:
@@ -404,7 +417,8 @@ def _nanquantile(
             difference = high - low
             upper = high - difference * (1 - part)
             found = _core.select(part < 0.5, low + difference * part, upper, False)
-        found = _core.select(part == 0, low, found, False)
+        if not is_median or a.dtype.kind != "c":
+            found = _core.select(part == 0, low, found, False)
         found = _core.select(count == 0, a.dtype.type(np.nan), found, False)
         parts.append(with_axes(found[..., 0], axes, keepdims))
     if q.ndim == 0:
