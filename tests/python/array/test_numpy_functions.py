@@ -471,6 +471,18 @@ def test_at_applies_a_function_each_time_that_an_index_occurs(ufunc, dtype, indi
         check(a_gpu, expected, 1e-6 if a.dtype.kind in "fc" else 0)
 
 
+@pytest.mark.parametrize("dtype", ["i1", "u1", "?", "f2"])
+def test_at_adds_narrower_values_in_the_arrays_dtype(dtype):
+    expected, b = (
+        np.zeros(2, "f4" if dtype == "f2" else "i8"),
+        np.array([100, 100, 100]).astype(dtype),
+    )
+    a_gpu = gpuarray.to_gpu(expected)
+    np.add.at(expected, [0, 0, 0], b)
+    np.add.at(a_gpu, [0, 0, 0], gpuarray.to_gpu(b))
+    check(a_gpu, expected)
+
+
 def test_at_holds_only_results_of_the_arrays_kind():
     a_gpu = gpuarray.zeros(3, np.int32)
     with pytest.raises(TypeError, match="float64"):

@@ -299,7 +299,9 @@ def combine_at(ufunc: Any, a: Any, indices: Any, b: Any) -> None:
         b = np.asarray(b, np.result_type(a.dtype, b))
     places = arange(a.size).reshape(a.shape)[indices]
     values = broadcast_to(on_device(b), places.shape).ravel()
-    values = values.astype(np.bool_) if join.startswith("logical") else values
+    # Sums of narrower values would wrap.
+    dtype = np.bool_ if join.startswith("logical") else np.result_type(a.dtype, values.dtype)
+    values = values.astype(dtype)
     places = places.ravel()
     if not places.size:
         return
