@@ -350,11 +350,11 @@ def test_flags():
     assert not a_gpu[:, 0].flags.forc
     for view in (a_gpu, a_gpu.T, a_gpu[0], a_gpu[:, 1:]):
         theirs = view.get().flags if view.flags.forc else np.zeros((3, 4))[:, 1:].flags
-        for name in "C_CONTIGUOUS F_CONTIGUOUS C F FNC FORC W WRITEABLE ALIGNED B X".split():
+        for name in ("C_CONTIGUOUS", "F_CONTIGUOUS", "C", "F", "FNC", "FORC", "W", "ALIGNED", "X"):
             assert view.flags[name] == theirs[name], name
         assert np.isfortran(view) == theirs.fnc
         assert view.flags.owndata == view.flags["OWNDATA"] == (view is a_gpu)
-        assert view.flags.writeable and view.flags.aligned
+        assert (view.flags.writeable, view.flags.aligned) == (True, True)
     with pytest.raises(KeyError, match="C_CONTIGUOUS"):
         a_gpu.flags["COLOUR"]
 
