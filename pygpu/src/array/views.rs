@@ -23,9 +23,16 @@ pub(super) fn view<'py>(slf: &Bound<'py, GPUArray>, array: gpuarray::Result<Arra
 ///
 /// The elements are the same as numpy's. As PyCUDA promises, a contiguous array stays contiguous, in
 /// the requested order; numpy might return a view in the other order.
-fn reshaped<'py>(slf: &Bound<'py, GPUArray>, shape: &[isize], order: Order) -> Object<'py> {
-    let array = slf.get().array()?;
-    let is_dense = array.layout().is_c_contiguous() || array.layout().is_f_contiguous();
+///
+/// The result of `ravel`, which is `flat`, is always contiguous.
+fn reshaped<'py>(
+    slf: &Bound<'py, GPUArray>,
+    array: &Array,
+    shape: &[isize],
+    order: Order,
+    flat: bool,
+) -> Object<'py> {
+    let is_dense = flat || array.layout().is_c_contiguous() || array.layout().is_f_contiguous();
     let result = run_on(slf, array.size(), || {
         let view = array.reshape(shape, order)?;
         if is_dense && !view.layout().is_contiguous(order) {
@@ -62,11 +69,7 @@ fn in_memory_order<'py>(slf: &Bound<'py, GPUArray>) -> Object<'py> {
     let mut axes: Vec<usize> = (0..array.ndim()).collect();
     axes.sort_by_key(|&axis| std::cmp::Reverse(dense.strides()[axis]));
     let sorted = array.transpose(Some(&axes)).or_raise()?;
-    let flat = run_on(slf, array.size(), || sorted.reshape(&[-1], Order::C))?;
-    if std::sync::Arc::ptr_eq(flat.memory(), array.memory()) {
-        return wrap_view(slf, flat, None);
-    }
-    wrap_like(slf, flat, None)
+    reshaped(slf, &sorted, &[-1], Order::C, true)
 }
 
 /// Returns the view of an array's memory with another shape and strides, `offset` bytes from its first
@@ -127,10 +130,11 @@ impl GPUArray {
         if shape.is_empty() {
             return Err(PyTypeError::new_err("reshape needs a shape"));
         }
-        reshaped(slf, &parse_new_shape(shape)?, order_for(slf, order, "C, F and A")?)
+        let order = order_for(slf, order, "C, F and A")?;
+        reshaped(slf, slf.get().array()?, &parse_new_shape(shape)?, order, false)
     }
 
-    /// Returns the elements along one axis: a view if the strides allow it, else a copy.
+    /// Returns the elements along one axis: a view if they are contiguous in that order, else a copy.
     ///
     /// Parameters
     /// ----------
@@ -161,7 +165,8 @@ impl GPUArray {
         if matches!(order, Some("K" | "k")) {
             return in_memory_order(slf);
         }
-        reshaped(slf, &[-1], order_for(slf, order, "C, F, A and K")?)
+        let order = order_for(slf, order, "C, F, A and K")?;
+        reshaped(slf, slf.get().array()?, &[-1], order, true)
     }
 
     /// Returns a view of the same bytes as elements of another dtype.
