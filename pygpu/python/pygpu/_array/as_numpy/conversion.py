@@ -27,9 +27,7 @@ def array(
     if copy is False and not (isinstance(object, GPUArray) and dtype in (None, object.dtype)):
         raise ValueError("copy is False, and a copy is needed; None makes one where it is")
     if isinstance(object, list | tuple) and any(isinstance(it, GPUArray) for it in object):
-        parts = [array(it, dtype) for it in object]
-        found = np.result_type(*(it.dtype for it in parts))
-        object = stack([it.astype(found) for it in parts])
+        object = stack([array(it, dtype) for it in object])
     if not isinstance(object, GPUArray):
         return to_gpu(np.array(object, dtype, order=order, ndmin=ndmin))
     made = object if dtype is None or object.dtype == dtype else object.astype(dtype)

@@ -157,9 +157,7 @@ def diff(
     parts = [it for it in (ends[0], a, ends[1]) if it is not UNSET]
     if len(parts) > 1:
         beside = (*a.shape[:axis], 1, *a.shape[axis + 1 :])
-        dtype = np.result_type(*(it.dtype for it in parts))
-        parts = [it if it.ndim else broadcast_to(it, beside) for it in parts]
-        a = concatenate(parts, axis, dtype=dtype)
+        a = concatenate([it if it.ndim else broadcast_to(it, beside) for it in parts], axis)
     differ = ufuncs["not_equal" if a.dtype == np.bool_ else "subtract"]
     # Nothing is left after as many steps as there are elements.
     for _ in range(min(n, a.shape[axis])):
@@ -264,28 +262,27 @@ def _slope(f: GPUArray, axis: int, steps: Any, edge_order: int) -> GPUArray:
     def along(w: Any) -> GPUArray:
         return on_device(w.reshape(tuple(-1 if k == axis else 1 for k in range(f.ndim))))
 
-    def weights(one: Any, two: Any, place: int) -> tuple[Any, Any, Any]:
-        """Returns weights of three points for a parabola's slope at the one numbered ``place``."""
+    def at_end(one: Any, two: Any) -> Any:
+        """Returns weights of three points for a parabola's slope at the first, or the last."""
         if is_even:
-            return ((-1.5 / h, 2.0 / h, -0.5 / h), (), (0.5 / h, -2.0 / h, 1.5 / h))[place]
+            return -1.5 / h, 2.0 / h, -0.5 / h
         both = one + two
-        if place == 0:
-            return -(2 * one + two) / (one * both), both / (one * two), -one / (two * both)
-        if place == 1:
-            return -two / (one * both), (two - one) / (one * two), one / (two * both)
-        return two / (one * both), -both / (one * two), (2 * two + one) / (two * both)
+        return -(2 * one + two) / (one * both), both / (one * two), -one / (two * both)
 
     three = lambda k: (at(k, k + 1), at(k + 1, k + 2), at(k + 2, k + 3))  # noqa: E731
     if is_even:
         inside = ((at(2, None) - at(None, -2)) / (2.0 * h)).astype(f.dtype)
     else:
-        inside = weighted(weights(h[:-1], h[1:], 1), (at(None, -2), at(1, -1), at(2, None)))
+        one, two = h[:-1], h[1:]
+        both = one + two
+        factors = (-two / (one * both), (two - one) / (one * two), one / (two * both))
+        inside = weighted(factors, (at(None, -2), at(1, -1), at(2, None)))
     if edge_order == 1:
         first = ((at(1, 2) - at(0, 1)) / ends[0]).astype(f.dtype)
         last = ((at(n - 1, n) - at(n - 2, n - 1)) / ends[-1]).astype(f.dtype)
     else:
-        first = weighted(weights(*ends[:2], 0), three(0))
-        last = weighted(weights(*ends[2:], 2), three(n - 3))
+        first = weighted(at_end(*ends[:2]), three(0))
+        last = weighted([-it for it in at_end(*ends[:1:-1])[::-1]], three(n - 3))
     return concatenate([first, inside, last], axis)
 
 

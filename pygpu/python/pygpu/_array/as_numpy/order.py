@@ -215,9 +215,7 @@ def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) 
 
 
 def _joined(ar1: Any, ar2: Any) -> GPUArray:
-    parts = [on_device(it).ravel() for it in (ar1, ar2)]
-    dtype = np.result_type(*(it.dtype for it in parts))
-    return concatenate([it.astype(dtype) for it in parts])
+    return concatenate([on_device(it).ravel() for it in (ar1, ar2)])
 
 
 def union1d(ar1: Any, ar2: Any) -> GPUArray:
@@ -363,8 +361,9 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> GPUArray:
     if order is None or not x.size:
         return edges[1:] - edges[:-1]
     weights = on_device(weights)
-    if weights.shape != x.shape:
-        raise ValueError(f"weights have shape {weights.shape}; x has shape {x.shape}")
+    if weights.shape != x.shape or weights.dtype.kind == "c":
+        shapes = f"shape {weights.shape} and dtype {weights.dtype}; x has shape {x.shape}"
+        raise (TypeError if weights.shape == x.shape else ValueError)(f"weights have {shapes}")
     return _joined_between(edges, weights.astype(np.float64)[order])
 
 

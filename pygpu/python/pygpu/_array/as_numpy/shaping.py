@@ -13,7 +13,6 @@ from ..._documentation import member, named
 from .. import shapes
 from ..advanced_indexing import nonzero
 from ..creation import arange, linspace
-from ..reductions import normalize_axis_tuple
 from ..shapes import array_split, broadcast_to, concatenate, flip, hstack, moveaxis, swapaxes
 from .operands import axes_of, on_device, on_host
 
@@ -54,8 +53,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> GPUArray:
     arr, values = on_device(arr), on_device(values)
     if axis is None:
         arr, values, axis = arr.ravel(), values.ravel(), 0
-    dtype = np.result_type(arr.dtype, values.dtype)
-    return concatenate([arr.astype(dtype), values.astype(dtype)], axis)
+    return concatenate([arr, values], axis)
 
 
 def diag(v: Any, k: int = 0) -> GPUArray:
@@ -67,9 +65,7 @@ def diag(v: Any, k: int = 0) -> GPUArray:
         raise ValueError(f"v.ndim is {v.ndim}; 1 or 2 is needed")
     n = v.size + abs(k)
     result = _core.full((n, n), v.dtype, 0)
-    flat = result.reshape(-1)
-    start = k if k >= 0 else -k * n
-    flat[start : start + v.size * (n + 1) : n + 1][: v.size] = v
+    result.diagonal(k)[...] = v
     return result
 
 
@@ -341,9 +337,7 @@ def block(arrays: Any) -> GPUArray:
         if isinstance(part, list):
             if not part:
                 raise ValueError("arrays has an empty list; each list needs an array")
-            parts = [joined(it, level - 1) for it in part]
-            dtype = np.result_type(*(it.dtype for it in parts))
-            return concatenate([it.astype(dtype) for it in parts], -level)
+            return concatenate([joined(it, level - 1) for it in part], -level)
         if level:
             raise ValueError("arrays has lists of several depths; all need the same")
         a = on_device(part)

@@ -240,10 +240,15 @@ def _quantile(a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims: b
         if is_invalid is not None:
             found = _core.select(is_invalid, ordered[..., n - 1], found, False)
         parts.append(with_axes(found, axes, keepdims))
+    return _collected(parts, q, with_axes(ordered[..., 0], axes, keepdims), out)
+
+
+def _collected(parts: list[GPUArray], q: Any, like: GPUArray, out: Any) -> GPUArray:
+    """Returns the values for each of ``q``, each of the shape and dtype of another array."""
     if q.ndim == 0:
         return stored(parts[0].copy() if parts[0].base is not None else parts[0], out)
-    shape = (*q.shape, *with_axes(ordered[..., 0], axes, keepdims).shape)
-    return stored(stack(parts).reshape(shape) if parts else _core.full(shape, a.dtype, 0), out)
+    shape = (*q.shape, *like.shape)
+    return stored(stack(parts).reshape(shape) if parts else _core.full(shape, like.dtype, 0), out)
 
 
 _RANKED = "Returns {0}s along axes, as :func:`numpy.{0}`."
@@ -421,9 +426,7 @@ def _nanquantile(
             found = _core.select(part == 0, low, found, False)
         found = _core.select(count == 0, a.dtype.type(np.nan), found, False)
         parts.append(with_axes(found[..., 0], axes, keepdims))
-    if q.ndim == 0:
-        return stored(parts[0].copy(), out)
-    return stored(stack(parts).reshape((*q.shape, *parts[0].shape)), out)
+    return _collected(parts, q, with_axes(ordered[..., 0], axes, keepdims), out)
 
 
 def _nanquantile_or_mean(
