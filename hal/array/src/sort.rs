@@ -1,6 +1,7 @@
 //! Sorting along an axis.
 
 use super::Array;
+use super::layout::{Layout, Order};
 use super::promote::Number;
 use hal::dtype::DType;
 use hal::error::Result;
@@ -9,8 +10,8 @@ use hal::operation::{Operation, Shape, Sort, Strides};
 use smallvec::SmallVec;
 
 impl Array {
-    /// Returns the elements in ascending order along an axis, in a new array. The sort is stable;
-    /// NaN is last.
+    /// Returns the elements in ascending order along an axis, in a new array with the same order of axes in memory.
+    /// The sort is stable; NaN is last.
     ///
     /// Complex numbers are ordered by their real parts, then by their imaginary parts. Among those
     /// with a NaN, the ones whose real part is a number come first.
@@ -22,7 +23,7 @@ impl Array {
     }
 
     /// Returns the indices that sort an axis, in the order of [`Array::sort`], in a new array of
-    /// dtype int64.
+    /// dtype int64 in C order.
     ///
     /// # Errors
     /// As for [`Array::sort`].
@@ -64,7 +65,18 @@ impl Array {
             if output.size() > 0 {
                 output.queue(&operation, &[&input])?;
             }
-            output.transpose(Some(&back))
+            let sorted = output.transpose(Some(&back))?;
+            // As numpy's results: the elements in the memory order of the array, the indices in C order.
+            let layout = match indices {
+                true => Layout::contiguous(self.shape(), sorted.dtype.size(), Order::C)?,
+                false => self.layout.dense_like(sorted.dtype.size())?,
+            };
+            if sorted.layout.strides() == layout.strides() {
+                return Ok(sorted);
+            }
+            let result = sorted.new_array(layout, sorted.dtype)?;
+            result.assign(&sorted)?;
+            Ok(result)
         })
     }
 }

@@ -799,6 +799,20 @@ a.argpartition(2).shape[0] + 0 * f
 np.multiply(a.flat[3:9], 1)
 np.stack(list(a.T.flat))
 np.logspace(v, 2, 3)
+np.sort(a, axis=0).flags.c_contiguous + 0 * f
+np.sort(a.T, axis=0).flags.c_contiguous + 0 * f
+np.argsort(c3, axis=1).flags.c_contiguous + 0 * f
+np.argsort(a.T, axis=0).flags.c_contiguous + 0 * f
+np.partition(a, 1, 0).flags.c_contiguous + 0 * f
+np.take(c3, i[:2], axis=1).flags.c_contiguous + 0 * f
+np.take(c3, [[0, 1], [1, 0]], axis=2).flags.c_contiguous + 0 * f
+np.repeat(a, [1, 3, 2, 0, 1], axis=1).flags.c_contiguous + 0 * f
+np.stack([v, v], axis=1).flags.c_contiguous + 0 * f
+np.stack([a, a], axis=-1).flags.c_contiguous + 0 * f
+np.pad(a, 1, "wrap").flags.c_contiguous + 0 * f
+np.delete(a, 0, axis=1).flags.c_contiguous + 0 * f
+np.bitwise_or.accumulate(i3).flags.c_contiguous + 0 * f
+np.bitwise_or.accumulate(i3.T).flags.c_contiguous + 0 * f
 """.strip().splitlines()
 IN_PLACE = """
 v[::2].ravel().__setitem__(0, 7)

@@ -293,7 +293,8 @@ def _fold(name: str, a: GPUArray, axis: Any, keepdims: Any, initial: Any, **give
     dtype = np.bool_ if name.startswith("logical") else given["dtype"] or a.dtype
     values, axes = last_axis(a.astype(dtype), () if a.ndim == 0 and axis in (0, -1) else axis)
     if keepdims is None:
-        return stored(moveaxis(running(name, values), -1, axis), given["out"])
+        out = _core.new_like(a, dtype=dtype) if given["out"] is None else given["out"]
+        return stored(moveaxis(running(name, values), -1, axis), out)
     first = getattr(np, name).identity if initial in (None, UNSET) else initial
     if first is not None:
         first = np.full((), first).astype(dtype)

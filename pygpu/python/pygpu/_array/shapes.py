@@ -288,7 +288,7 @@ def repeat(a: GPUArray, repeats: Any, axis: int | None = None) -> GPUArray:
     if np.ndim(repeats):
         counts = repeats.get() if isinstance(repeats, GPUArray) else repeats
         places = np.repeat(np.arange(a.shape[axis]), counts)
-        return a[(*(slice(None),) * axis, places)]
+        return _core.take(a, _core.to_gpu(places), axis=axis)
     repeats = whole("repeats", repeats)
     if repeats < 0:
         raise ValueError(f"repeats is {repeats}; repeats may not contain negative values.")

@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import _core
 from ..._arguments import extents, normalize_axis_tuple
-from ..._core import GPUArray, stack
+from ..._core import GPUArray
 from ..._documentation import member, named
 from .. import shapes
 from ..advanced_indexing import nonzero
@@ -23,6 +23,9 @@ __all__ += ["sliding_window_view", "squeeze", "tri", "trim_zeros", "vsplit"]
 
 
 def elements_at(a: GPUArray, indices: Any, axis: int) -> GPUArray:
+    if isinstance(indices, GPUArray) and indices.dtype != np.bool_:
+        # In C order; what an index returns has the order of numpy's index.
+        return _core.take(a, indices, axis=axis)
     return a[(*(slice(None),) * axis, indices)]
 
 
@@ -46,6 +49,17 @@ def flatten(a: GPUArray, order: str = "C") -> GPUArray:
         raise ValueError(f"order is {order!r}; 'C', 'F', 'A' or 'K' is needed")
     flat = a.ravel(order)
     return flat.copy() if flat._address == a._address else flat
+
+
+def stack(
+    arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
+) -> GPUArray:
+    """Joins arrays along a new axis, in C order, as :func:`numpy.stack`.
+
+    ``gpuarray.stack`` is PyCUDA's, in Fortran's order unless ``axis`` is 0.
+    """
+    parts = [shapes.expand_dims(on_device(it), axis) for it in arrays]
+    return concatenate(parts, axis, out=out, dtype=dtype, casting=casting)
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> GPUArray:
