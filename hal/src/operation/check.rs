@@ -380,7 +380,10 @@ impl Sort {
         let Sort { length, indices, input, output, .. } = self;
         let wanted = if *indices { DType::Int64 } else { input.dtype };
         if is_record(input.dtype) || output.dtype != wanted {
-            let detail = format!("elements of dtype {} into {}", input.dtype, output.dtype);
+            let detail = match is_record(input.dtype) {
+                true => format!("elements of dtype {} are not sorted; numbers are", input.dtype),
+                false => format!("elements of dtype {} into {}", input.dtype, output.dtype),
+            };
             return Err(Error::invalid_type("sort", detail));
         }
         check_strides("sort", 2, [input, output])?;

@@ -14,7 +14,7 @@ use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMet
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyEllipsis, PyList, PyString, PyTuple};
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
@@ -253,12 +253,6 @@ pub(super) fn advanced(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
     py.import("pygpu._array.advanced_indexing")
 }
 
-/// Returns true for the number 0, with which every iteration begins. Iteration takes an `IndexError` for
-/// the end, but without axes, other numbers must be refused with an `IndexError`.
-fn is_first(index: &Bound<'_, PyAny>) -> bool {
-    index.is_exact_instance_of::<PyInt>() && index.extract::<usize>().is_ok_and(|it| it == 0)
-}
-
 #[pymethods]
 impl GPUArray {
     fn __getitem__<'py>(slf: &Bound<'py, Self>, index: &Bound<'py, PyAny>) -> Object<'py> {
@@ -266,9 +260,6 @@ impl GPUArray {
             let part = field(slf, name)?;
             note_made(&part)?;
             return Ok(part);
-        }
-        if slf.get().layout()?.shape().is_empty() && is_first(index) {
-            return Err(PyTypeError::new_err("an array without axes has no items to iterate over"));
         }
         match parse_index(index) {
             Err(_) if is_advanced(index) => {

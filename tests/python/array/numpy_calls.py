@@ -799,6 +799,13 @@ a.argpartition(2).shape[0] + 0 * f
 np.multiply(a.flat[3:9], 1)
 np.stack(list(a.T.flat))
 np.logspace(v, 2, 3)
+np.sort(v, stable=True)
+np.argsort(i, stable=True)
+np.vecdot(a, a, axis=0)
+np.vecdot(z, z, axis=-1)
+np.sum(f[0])
+np.nanquantile(n, [])
+np.bincount(i, z[:1])
 np.sort(a, axis=0).flags.c_contiguous + 0 * f
 np.sort(a.T, axis=0).flags.c_contiguous + 0 * f
 np.argsort(c3, axis=1).flags.c_contiguous + 0 * f

@@ -172,7 +172,10 @@ def array_function(
     if func is np.sum:
         # PyCUDA's function keeps the dtype.
         counterpart = GPUArray.sum
-    return _call(name, func, counterpart, args, kwargs)
+    result = _call(name, func, counterpart, args, kwargs)
+    # PyCUDA's function has Fortran's order.
+    is_ordered = func is not np.stack or kwargs.get("out") is not None
+    return result if is_ordered else gpuarray.ascontiguousarray(result)
 
 
 def _inexact(x: GPUArray) -> GPUArray:
@@ -243,7 +246,7 @@ def _apply(name: str, operands: Any, kwargs: dict[str, Any]) -> Any:
             raise _refusal(f"numpy.{name}" if known else f"the universal function {name}")
         if where is not True:
             raise TypeError(f"numpy.{name} of a GPUArray does not take where")
-        results = pair(*operands)
+        results = pair(*operands, **kwargs)
         if outputs is None:
             return results
         if not isinstance(results, tuple):
@@ -364,7 +367,8 @@ def array_ufunc(array: GPUArray, ufunc: Any, method: str, /, *inputs: Any, **kwa
         listed = (list, tuple, range)
         inputs = tuple(on_device(it) if isinstance(it, listed) else it for it in inputs)
     if method == "__call__":
-        known: dict[str, Any] = {k: kwargs.pop(k) for k in ("out", "where") if k in kwargs}
+        own = ("out", "where", *(["axis"] if ufunc.signature else []))
+        known: dict[str, Any] = {k: kwargs.pop(k) for k in own if k in kwargs}
         if kwargs.get("dtype") is not None and hasattr(ufunc, "resolve_dtypes"):
             casting = kwargs.pop("casting", "same_kind")
             inputs = _computed_in(ufunc, inputs, kwargs.pop("dtype"), casting)

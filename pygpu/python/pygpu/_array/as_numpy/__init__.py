@@ -29,4 +29,4 @@ HOMES = {
         nanmedian nanmin nanpercentile nanquantile nanstd nanvar percentile quantile""",
 }
 # PyCUDA has other functions of these names in ``gpuarray``.
-DIFFERENT = {"dot": "linear", "stack": "shaping", "take": "selection"}
+DIFFERENT = {"dot": "linear", "take": "selection"}

@@ -21,12 +21,14 @@ __all__ += ["histogram_bin_edges", "in1d", "intersect1d", "isin", "lexsort", "pa
 __all__ += ["searchsorted", "setdiff1d", "setxor1d", "sort", "union1d", "unique"]
 
 
-def sort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUArray:
+def sort(a: GPUArray, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> GPUArray:
     """Returns a sorted copy, as :func:`numpy.sort`; every ``kind`` of sort is stable."""
     return _core.sorted(a, axis, kind)
 
 
-def argsort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUArray:
+def argsort(
+    a: GPUArray, axis: int | None = -1, kind: Any = None, *, stable: Any = None
+) -> GPUArray:
     """Returns the indices that sort the elements, as :func:`numpy.argsort`."""
     return _core.sorted(a, axis, kind, True)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import _core
 from ..._arguments import extents, normalize_axis_tuple
-from ..._core import GPUArray
+from ..._core import GPUArray, stack
 from ..._documentation import member, named
 from .. import shapes
 from ..advanced_indexing import nonzero
@@ -49,17 +49,6 @@ def flatten(a: GPUArray, order: str = "C") -> GPUArray:
         raise ValueError(f"order is {order!r}; 'C', 'F', 'A' or 'K' is needed")
     flat = a.ravel(order)
     return flat.copy() if flat._address == a._address else flat
-
-
-def stack(
-    arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
-) -> GPUArray:
-    """Joins arrays along a new axis, in C order, as :func:`numpy.stack`.
-
-    ``gpuarray.stack`` is PyCUDA's, in Fortran's order unless ``axis`` is 0.
-    """
-    parts = [shapes.expand_dims(on_device(it), axis) for it in arrays]
-    return concatenate(parts, axis, out=out, dtype=dtype, casting=casting)
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> GPUArray:
@@ -128,7 +117,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> GP
         values = kwargs.pop("constant_values", 0)
         fills = _pairs("constant_values", on_host(values).tolist(), a.ndim)
         return _constant(a, widths, fills)
-    if mode == "linear_ramp" or mode in _STATISTICS:
+    if mode in ("linear_ramp", "maximum", "mean", "median", "minimum"):
         (option,) = kwargs.values() or (0 if mode == "linear_ramp" else None,)
         options = _pairs("kwargs", option, a.ndim)
         for axis, sides in enumerate(zip(widths, options)):
@@ -151,13 +140,10 @@ def _side(a: GPUArray, axis: int, mode: str, width: int, option: Any, step: int)
         edge = elements_at(a, 0, axis)
         made = linspace(option, edge, width, False, dtype=a.dtype, axis=axis)
         return elements_at(made, slice(None, None, step), axis)
-    made = _STATISTICS[mode](elements_at(a, slice(option), axis), axis=axis, keepdims=True)
+    statistic = getattr(np, {"maximum": "max", "minimum": "min"}.get(mode, mode))
+    made = statistic(elements_at(a, slice(option), axis), axis=axis, keepdims=True)
     made = (np.rint(made) if a.dtype.kind in "iu" else made).astype(a.dtype)
     return broadcast_to(made, (*a.shape[:axis], width, *a.shape[axis + 1 :]))
-
-
-# The functions of the modes that add a statistic.
-_STATISTICS = {"maximum": np.max, "mean": np.mean, "median": np.median, "minimum": np.min}
 
 
 def _pairs(name: str, value: Any, ndim: int) -> list[tuple[Any, Any]]:
@@ -305,28 +291,20 @@ def dstack(tup: Any) -> GPUArray:
     return concatenate([atleast_3d(it) for it in tup], 2)
 
 
-def hsplit(ary: Any, indices_or_sections: Any) -> list[GPUArray]:
-    """Returns parts side by side, as :func:`numpy.hsplit`."""
-    ary = on_device(ary)
-    return _split("hsplit", ary, indices_or_sections, 1 if ary.ndim > 1 else 0, 1)
-
-
-def vsplit(ary: Any, indices_or_sections: Any) -> list[GPUArray]:
-    """Returns parts above one another, as :func:`numpy.vsplit`."""
-    return _split("vsplit", on_device(ary), indices_or_sections, 0, 2)
-
-
-def dsplit(ary: Any, indices_or_sections: Any) -> list[GPUArray]:
-    """Returns parts along the third axis, as :func:`numpy.dsplit`."""
-    return _split("dsplit", on_device(ary), indices_or_sections, 2, 3)
-
-
-def _split(name: str, ary: GPUArray, sections: Any, axis: int, least: int) -> list[GPUArray]:
+def _split(of: tuple[str, int, int], ary: Any, indices_or_sections: Any) -> list[GPUArray]:
+    (name, axis, least), ary, sections = of, on_device(ary), indices_or_sections
     if ary.ndim < least:
         raise ValueError(f"ary.ndim is {ary.ndim}; {name} needs at least {least}")
+    axis = min(axis, ary.ndim - 1)
     if np.ndim(sections) == 0 and ary.shape[axis] % sections:
         raise ValueError(f"axis {axis} has extent {ary.shape[axis]}, not {sections} equal parts")
     return array_split(ary, sections, axis)
+
+
+_SPLIT = "Returns parts {}, as :func:`numpy.{}`."
+hsplit = member(_split, ("hsplit", 1, 1), "hsplit", _SPLIT.format("side by side", "hsplit"))
+vsplit = member(_split, ("vsplit", 0, 2), "vsplit", _SPLIT.format("above one another", "vsplit"))
+dsplit = member(_split, ("dsplit", 2, 3), "dsplit", _SPLIT.format("along the third axis", "dsplit"))
 
 
 def resize(a: Any, new_shape: Any) -> GPUArray:

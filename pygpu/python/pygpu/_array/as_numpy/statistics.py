@@ -102,15 +102,15 @@ def cov(
     ddof = (0 if bias else 1) if ddof is None else ddof
     given = {"fweights": fweights, "aweights": aweights}
     given = {name: on_host(it) for name, it in given.items() if it is not None}
-    weights, fact = None, x.shape[1]
+    weights, fact = None, x.shape[1] - ddof
     if given:
         # numpy checks the weights.
-        np.cov(np.zeros(fact), ddof=ddof, **{name: it.copy() for name, it in given.items()})
+        copies = {name: it.copy() for name, it in given.items()}
+        np.cov(np.zeros(x.shape[1]), ddof=ddof, **copies)
         weights = np.prod([*given.values()], axis=0, dtype=float)
-        fact = weights.sum()
+        total = weights.sum()
+        fact = total - ddof * (weights * given.get("aweights", 1)).sum() / total
     center = average(x, 1, weights, keepdims=True)
-    is_plain = "aweights" not in given or not ddof
-    fact -= ddof if is_plain else ddof * (weights * given["aweights"]).sum() / fact
     if fact <= 0:
         warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
         fact = 0
