@@ -319,7 +319,7 @@ def combine_at(ufunc: Any, a: Any, indices: Any, b: Any) -> None:
 
 
 def running(join: str, values: GPUArray, part: Any = None, longest: Any = None) -> GPUArray:
-    """Returns what a function makes of the elements up to each, along the last axis, in parts.
+    """Returns running results of a function, such as sums, along the last axis, in each part.
 
     Each step adds to an element the sum before it, twice as long as in the last step, if that is
     in the same part. So no part's rounding or NaN reaches another part.
@@ -336,7 +336,7 @@ def running(join: str, values: GPUArray, part: Any = None, longest: Any = None) 
 
 
 def _joined_between(edges: GPUArray, weights: GPUArray, join: str = "add") -> GPUArray:
-    """Returns the sums of the weights from each edge to the next, or what another join makes."""
+    """Returns the sums, or other results, of the weights from each edge to the next one."""
     lengths = edges[1:] - edges[:-1]
     result = _core.full(lengths.shape, weights.dtype, 0)
     longest = int(lengths.max().get()) if lengths.size else 0

@@ -24,7 +24,7 @@ __all__ += ["sliding_window_view", "squeeze", "tri", "trim_zeros", "vsplit"]
 
 def elements_at(a: GPUArray, indices: Any, axis: int) -> GPUArray:
     if isinstance(indices, GPUArray) and indices.dtype != np.bool_:
-        # In C order; what an index returns has the order of numpy's index.
+        # In C order, unlike the results of an index, for which numpy has another rule.
         return _core.take(a, indices, axis=axis)
     return a[(*(slice(None),) * axis, indices)]
 
