@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import py_compile
+import re
 import signal
 import subprocess
 import sys
+import zipapp
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -25,6 +29,7 @@ def pygpu(*arguments: str, cwd: Path | None = None, **environment: str):
         timeout=120,
         cwd=cwd,
         env=os.environ | environment,
+        stdin=subprocess.DEVNULL,
         check=False,
     )
 
@@ -36,6 +41,7 @@ def python(*arguments: str, cwd: Path | None = None):
         text=True,
         timeout=120,
         cwd=cwd,
+        stdin=subprocess.DEVNULL,
         check=False,
     )
 
@@ -173,6 +179,7 @@ print(beside.__name__)
 """
 
 
+LOOK_AT_MAIN = "repr(sys.path[0]), __name__, __package__, __file__, __spec__ and __spec__.name"
 ARGUMENTS = ["a", "--help", "-m", "b c", "--"]
 
 
@@ -204,6 +211,42 @@ def test_a_module_as_the_program(folder):
     missing = pygpu("run", "-m", "package.nothing", cwd=folder)
     assert missing.returncode == 1
     assert "package.nothing" in missing.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-mpackage", "x"],
+        ["-cimport sys; print(sys.argv)", "-c"],
+        ["-c", ""],
+        ["package/", "x"],
+        ["package.zip", "x"],
+        ["program.pyc", "x"],
+        ["-O", "-Wignore", "-X", "utf8", "program.py", "-O"],
+        ["-BOmpackage"],
+        ["-s", "-"],
+    ],
+)
+def test_forms_of_a_command(folder, arguments):
+    text = f"import sys\nprint(sys.argv, sys.flags, {LOOK_AT_MAIN})\n"
+    (folder / "package").mkdir()
+    (folder / "package" / "__main__.py").write_text(text)
+    (folder / "program.py").write_text(text)
+    zipapp.create_archive(folder / "package", folder / "package.zip")
+    py_compile.compile(str(folder / "program.py"), str(folder / "program.pyc"), doraise=True)
+    expected = python(*arguments, cwd=folder)
+    done = pygpu("run", *arguments, cwd=folder)
+    assert (done.returncode, done.stdout, done.stderr) == (0, expected.stdout, expected.stderr)
+
+
+@pytest.mark.parametrize("program", [["package"], ["empty.zip"], ["-m", "./program"]])
+def test_a_program_without_a_main_module(folder, program):
+    (folder / "package").mkdir()
+    (folder / "program.py").write_text("")
+    zipfile.ZipFile(folder / "empty.zip", "w").close()
+    done = pygpu("run", *program, cwd=folder)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.match("pygpu run: (can't find '__main__' module|relative)", done.stderr)
 
 
 def test_code_as_the_program(folder):

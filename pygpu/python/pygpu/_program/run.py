@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import runpy
 import sys
 from collections.abc import Callable, Sequence
-from importlib.machinery import SourceFileLoader
+from importlib.machinery import (
+    ModuleSpec,
+    PathFinder,
+    SourceFileLoader,
+    SourcelessFileLoader,
+)
 from types import ModuleType, TracebackType
 from typing import Any
 from zipfile import is_zipfile
@@ -21,7 +25,7 @@ from .. import _core
 from .alias import install_as_pycuda
 
 USAGE = """\
-usage: pygpu run [--check-first] SCRIPT [ARGS...]
+usage: pygpu run [--check-first] [PYTHON'S OPTIONS] SCRIPT [ARGS...]
        pygpu run -m MODULE [ARGS...]
        pygpu run -c CODE [ARGS...]
        pygpu run - [ARGS...]
@@ -45,6 +49,8 @@ operations, copies, allocations and waits to stderr. Child processes are not rec
 """
 _ORDERS = ("time", "bytes", "count", "bandwidth")
 _ENDINGS = (".html", ".json", ".txt")
+# Options for Python itself, and those with a value; they need another interpreter.
+_PYTHON_FLAGS, _PYTHON_VALUES = "bBdEiIOPqsSuv", "WX"
 
 # Status of a command line that cannot be carried out, as `python` itself uses it.
 _BAD_COMMAND = 2
@@ -59,20 +65,36 @@ def main(argv: Sequence[str]) -> int:
     if not argv or argv[0] in ("-h", "--help"):
         print(USAGE, end="", file=sys.stdout if argv else sys.stderr)
         return 0 if argv else _BAD_COMMAND
-    first, *rest = argv
-    if first in ("-m", "-c"):
-        if not rest:
-            return _refuse(f"{first} needs an argument")
-        if first == "-m":
-            return _run_module(rest[0], rest[1:])
-        return _start(["-c", *rest[1:]], "", _text(rest[0], "<string>"), {})
-    if first == "-":
-        return _start(list(argv), "", _text(sys.stdin.buffer.read(), "<stdin>"), {})
-    if first == "--" and rest:
-        first, *rest = rest
-    elif first.startswith("-"):
-        return _refuse(f"unknown option {first}")
-    return _run_script(first, rest)
+    options, rest, program = [], list(argv), ""
+    while not program and rest and rest[0].startswith("-") and rest[0] not in ("-", "--"):
+        word = rest.pop(0)
+        for at, letter in enumerate(word[1:], 1):
+            if letter in _PYTHON_FLAGS:
+                options.append(f"-{letter}")
+            elif letter in f"mc{_PYTHON_VALUES}":
+                if not word[at + 1 :] and not rest:
+                    return _refuse(f"-{letter} needs an argument")
+                value = [f"-{letter}", word[at + 1 :] or rest.pop(0)]
+                if letter in _PYTHON_VALUES:
+                    options += value
+                else:
+                    program, rest = letter, value + rest
+                break
+            else:
+                return _refuse(f"unknown option {word}")
+    before = sys.orig_argv[1 : -len(argv)]
+    if options and sys.orig_argv[1:] != [*before, *argv]:
+        return _refuse(f"option {options[0]} needs a process of its own")
+    if options:
+        os.execv(sys.executable, [sys.executable, *options, *before, *rest])
+    if program == "m":
+        return _run_module(rest[1], rest[2:])
+    if program == "c":
+        return _start(["-c", *rest[2:]], "", _text(rest[1], "<string>"), {})
+    if rest[:1] == ["-"]:
+        return _start(rest, "", _text(sys.stdin.buffer.read(), "<stdin>"), {})
+    rest = rest[1:] if rest[:1] == ["--"] else rest
+    return _run_script(rest[0], rest[1:]) if rest else _refuse("no program is given")
 
 
 def profile(argv: Sequence[str]) -> int:
@@ -136,24 +158,33 @@ def profile(argv: Sequence[str]) -> int:
 
 
 def _run_script(script: str, arguments: Sequence[str]) -> int:
-    if os.path.isdir(script) or script.endswith((".pyz", ".zip", ".pyc")) or is_zipfile(script):
-        # A directory or archive with a __main__.py, or compiled code: rare, and runpy's own.
-        if not os.path.exists(script):
-            return _refuse(f"can't open file {script!r}: No such file or directory")
-        run = lambda _: runpy.run_path(script, run_name="__main__")  # noqa: E731
-        return _start([script, *arguments], None, run)
-    path = os.path.abspath(script)
+    path = os.path.join(os.getcwd(), script)
+    if os.path.isdir(path) or is_zipfile(path):
+        found = PathFinder.find_spec("__main__", [path])
+        if found is None:
+            return _refuse(f"can't find '__main__' module in {path!r}", status=1)
+        if _safe_path():
+            sys.path.insert(0, path)
+        return _run_found(found, [script, *arguments], path)
     try:
         with open(path, "rb") as file:
             source = file.read()
     except OSError as error:
         return _refuse(f"can't open file {script!r}: {error.strerror}")
-    names = {"__file__": path, "__loader__": SourceFileLoader("__main__", path)}
     folder = os.path.dirname(os.path.realpath(path))
-    return _start([script, *arguments], folder, _text(source, path), names)
+    loader = (SourcelessFileLoader if path.endswith(".pyc") else SourceFileLoader)("__main__", path)
+    body = (
+        _text(source, path)
+        if isinstance(loader, SourceFileLoader)
+        else lambda module: exec(loader.get_code("__main__") or "", module)
+    )
+    names = {"__file__": path, "__loader__": loader}
+    return _start([script, *arguments], folder, body, names)
 
 
 def _run_module(name: str, arguments: Sequence[str]) -> int:
+    if name.startswith("."):
+        return _refuse("relative module names are not supported", status=1)
     install_as_pycuda()
     if not _safe_path():
         sys.path[0] = os.getcwd()
@@ -170,13 +201,16 @@ def _run_module(name: str, arguments: Sequence[str]) -> int:
             return _refuse(f"No module named {package}.__main__; {what}", status=1)
     if found is None:
         return _refuse(f"No module named {name}", status=1)
+    return _run_found(found, [found.origin or name, *arguments], None)
+
+
+def _run_found(found: ModuleSpec, argv: list[str], directory: str | None) -> int:
     code = getattr(found.loader, "get_code", lambda name: None)(found.name)
     if code is None:
-        return _refuse(f"No code object available for {name}", status=1)
+        return _refuse(f"No code object available for {found.name}", status=1)
     names: dict[str, Any] = {"__spec__": found, "__file__": found.origin}
     names |= {"__cached__": found.cached, "__loader__": found.loader, "__package__": found.parent}
-    arguments = [found.origin or name, *arguments]
-    return _start(arguments, None, lambda module: exec(code, module), names)
+    return _start(argv, directory, lambda module: exec(code, module), names)
 
 
 def _text(source: str | bytes, name: str) -> Callable[[dict[str, Any]], object]:
@@ -187,18 +221,17 @@ def _start(
     argv: list[str],
     directory: str | None,
     body: Callable[[dict[str, Any]], object],
-    names: dict[str, Any] | None = None,
+    names: dict[str, Any],
 ) -> int:
     """Runs `body` as `python` would run a program: argv, path, status, traceback, and a module with
-    these names, except for a body that makes its own."""
+    these names."""
     sys.argv[:] = argv
     if directory is not None and not _safe_path():
         sys.path[0] = directory
     install_as_pycuda(children=True)
     module = ModuleType("__main__")
-    if names is not None:
-        vars(module).update({"__builtins__": sys.modules["builtins"], "__cached__": None, **names})
-        sys.modules["__main__"] = module
+    vars(module).update({"__builtins__": sys.modules["builtins"], "__cached__": None, **names})
+    sys.modules["__main__"] = module
     try:
         body(vars(module))
     except (SystemExit, KeyboardInterrupt):
@@ -213,8 +246,7 @@ def _start(
 
 def _without_launcher(traceback: TracebackType | None) -> TracebackType | None:
     """`traceback` from the program's own first frame on, as plain Python would show it."""
-    launcher = {__name__, runpy.__name__}
-    while traceback is not None and traceback.tb_frame.f_globals.get("__name__") in launcher:
+    while traceback is not None and traceback.tb_frame.f_globals.get("__name__") == __name__:
         traceback = traceback.tb_next
     return traceback
 
