@@ -70,6 +70,9 @@ struct thread_block {
     static dim3 dim_threads() { return blockDim; }
 };
 static inline thread_block this_thread_block() { return {}; }
+// Shared memory for tiles larger than a warp.
+template <unsigned int THREADS_ = 1024> struct block_tile_memory { char unused_[1]; };
+template <unsigned int THREADS_> static inline thread_block this_thread_block(block_tile_memory<THREADS_>&) { return {}; }
 
 // All threads of a grid. They can synchronise only in a cooperative launch.
 struct grid_group {

@@ -107,8 +107,20 @@ impl<'a> Tokens<'a> {
 
     /// True for the brace of a class.
     pub(crate) fn is_of_class(&self, brace: usize) -> bool {
-        let mut words = self.heading(brace).peekable();
-        words.peek() != Some(&")") && words.any(|it| matches!(it, "struct" | "class" | "union"))
+        let (mut at, mut is_class) = (brace - self.heading(brace).count(), false);
+        while at < brace {
+            match self.at(at) {
+                "struct" | "class" | "union" => is_class = true,
+                // The parameters of a template name types by the same words.
+                "<" => at = self.behind_angles(at, brace).map_or(at, |it| it - 1),
+                "__attribute__" | "alignas" => at = self.partner(at + 1).unwrap_or(at),
+                // The parameters of a function.
+                "(" => return false,
+                _ => {}
+            }
+            at += 1;
+        }
+        is_class
     }
 
     /// True for two characters without anything between them.

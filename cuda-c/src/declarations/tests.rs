@@ -176,6 +176,8 @@ fn what_no_unit_can_have_is_refused_by_name() {
         "void f(int n) { if (n) { k<<<1, 2>>>(); } }",
         "namespace n { struct S { void f() { k<<<1, 2>>>(); } }; }",
         "template <int N> void f() { k<<<N, (2 > 1 ? 1 : 2)>>>(); }",
+        "template <class T> void f(T x) noexcept { k<<<1, 2>>>(); }",
+        "struct __attribute__((aligned(8))) S { struct A *f() const { k<<<1, 2>>>(); } };",
     ] {
         let host = unit(text, &[], None, true, false).expect("only the host launches");
         assert!(host.text.contains("k();") && !host.text.contains("<<<"), "{}", host.text);

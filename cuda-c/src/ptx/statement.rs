@@ -232,7 +232,7 @@ fn sections(tokens: &Tokens<'_>, range: Range<usize>) -> Vec<Range<usize>> {
     all
 }
 
-/// Splits a range at its commas.
+/// Splits a range at its commas, and after the expression of an operand: NVIDIA's compilers need no comma there.
 fn parts(tokens: &Tokens<'_>, range: Range<usize>) -> Vec<Range<usize>> {
     let mut all = Vec::new();
     let (mut begin, mut at) = (range.start, range.start);
@@ -242,7 +242,13 @@ fn parts(tokens: &Tokens<'_>, range: Range<usize>) -> Vec<Range<usize>> {
                 all.push(begin..at);
                 begin = at + 1;
             }
-            "(" | "[" | "{" => at = tokens.partner(at).unwrap_or(at),
+            "(" | "[" | "{" => {
+                at = tokens.partner(at).unwrap_or(at);
+                if at + 1 < range.end && tokens.at(at + 1).starts_with('"') {
+                    all.push(begin..at + 1);
+                    begin = at + 1;
+                }
+            }
             _ => {}
         }
         at += 1;

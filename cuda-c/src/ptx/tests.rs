@@ -80,6 +80,17 @@ fn only_functions_of_the_device_must_be_ptx() {
 }
 
 #[test]
+fn operands_need_no_comma_between_them() {
+    let text = |comma: &str| {
+        format!(
+            "__gpuarray_variable__ void f() {{ asm(\"st.u8 [%1], %0;\" :: \"r\"(x){comma} \"l\" \"\"(y[2]) : \"memory\"); }}"
+        )
+    };
+    let expected = translated(&text(",")).expect("it is PTX");
+    assert_eq!(translated(&text("")).expect("it is PTX"), expected);
+}
+
+#[test]
 fn lines_stay_those_of_the_program() {
     let text = "# 7 \"a.cu\"\n__gpuarray_variable__ void f() {\nasm(\"membar.gl;\\n\"\n\"trap;\"\n: : \"r\"(\n1));\nx;\n}\n";
     let found = translated(text).expect("it is PTX");
