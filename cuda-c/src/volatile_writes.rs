@@ -36,12 +36,18 @@ pub(crate) fn edits(tokens: &Tokens<'_>) -> Vec<Edit> {
     let mut reader = Reader { tokens, names, edits: Vec::new(), writes: Vec::new() };
     // For each enclosing brace or parenthesis: true if it contains statements.
     let mut around = Vec::new();
+    // The end of the enclosing `constexpr` function, which may run in the compiler and has no volatile variables.
+    let mut constant = 0;
     for at in 0..tokens.len() {
         let is_place = around.last().is_none_or(|it| *it) && begins_statement(tokens, at);
-        if is_place && tokens.is_of_program(at) {
+        if is_place && at >= constant && tokens.is_of_program(at) {
             reader.statement(at);
         }
         match tokens.at(at) {
+            "{" if at >= constant && is_of_constant(tokens, at) => {
+                constant = tokens.partner(at).unwrap_or(at);
+                around.push(true);
+            }
             // The initialisation and the step of a `for` are statements.
             "(" if at > 0 && tokens.at(at - 1) == "for" => around.push(true),
             "(" | "[" => around.push(false),
@@ -57,6 +63,12 @@ pub(crate) fn edits(tokens: &Tokens<'_>) -> Vec<Edit> {
     loops::edits(tokens, &reader.names, meets, &mut reader.edits);
     reader.edits.sort_by_key(|it| it.0);
     reader.edits
+}
+
+/// Returns true for the brace of a `constexpr` function.
+fn is_of_constant(tokens: &Tokens<'_>, brace: usize) -> bool {
+    let words: Vec<_> = tokens.heading(brace).collect();
+    (0..words.len()).any(|at| words[at] == "constexpr" && words.get(at + 1) != Some(&"if"))
 }
 
 /// Returns true for the first token of an expression or declaration statement: in a body, or after a
@@ -311,6 +323,7 @@ mod tests {
                 "for (together(s[0]) = t; (t) && turn(); t = together(s[0]) += t, together(s[1])++) {}",
             ),
             ("f([=] { s[t] = t; });", "f([=] { together(s[t]) = t; });"),
+            ("if constexpr (a) { s[t] = t; }", "if constexpr (a) { together(s[t]) = t; }"),
         ] {
             let text = rewritten(&format!("void f(volatile float *s) {{ {body} }}"));
             assert_eq!(text, format!("void f(volatile float *s) {{ {expected} }}"));
@@ -459,6 +472,7 @@ mod tests {
             "void f(volatile float *s) { float (*p)[4] = s; float a, *s = q; char *s = \"\"; }",
             "struct A { int b : 3, c; }; void f(volatile A *s) { s[t].b = 1; s->b++; }",
             "struct __attribute__((packed)) A { int b; }; void f(volatile A *s) { s[t].b = 1; }",
+            "struct A { int s[2]; constexpr A() { s[0] = t; { s[1] = t; } } }; void f(volatile float *s);",
             "volatile float *s = {, ( [ }; void f() { s[",
             "volatile",
         ] {
