@@ -23,6 +23,18 @@ const LATE_END: [&str; 2] =
 const CHANGED: &str = "changes meaning of";
 /// The end of messages that are errors without `-fpermissive`.
 const PERMISSIVE: &str = " [-fpermissive]";
+/// Messages that advise options of the compiler, which no program can set, and ours.
+const HOST_ONLY: [(&str, &str); 3] = [
+    (
+        "exception handling disabled, use '-fexceptions' to enable",
+        "code for a device cannot throw or catch exceptions",
+    ),
+    ("cannot use 'typeid' with '-fno-rtti'", "code for a device cannot use 'typeid'"),
+    (
+        "'dynamic_cast' not permitted with '-fno-rtti'",
+        "code for a device cannot use 'dynamic_cast'",
+    ),
+];
 
 /// Returns true if a log has a message about a name that changes its meaning in a class.
 pub fn has_changed_meaning(log: &str) -> bool {
@@ -46,7 +58,8 @@ pub fn without_changed_meanings(log: &str) -> (String, bool) {
 /// Returns the messages of a log that are about the program, or all messages if none of those is an error.
 /// `text` is the preprocessed text.
 pub fn program_messages(log: &str, text: &str) -> String {
-    known_names::original(&about_program(&refused_ptx(log), text)).into_owned()
+    let log = HOST_ONLY.iter().fold(refused_ptx(log), |log, (said, ours)| log.replace(said, ours));
+    known_names::original(&about_program(&log, text)).into_owned()
 }
 
 /// Returns a log in which a call of a function with the attribute `error` is the message of that attribute alone.
@@ -163,6 +176,13 @@ mod tests {
             let log = format!("lib.h:3:9: error: call to 'gpuarray_refused_0' {said}{end}");
             assert_eq!(program_messages(&log, ""), format!("lib.h:3:9: error: {end}"));
         }
+    }
+
+    #[test]
+    fn exceptions_are_refused_without_advice() {
+        let log = "k.cu:3:9: error: exception handling disabled, use '-fexceptions' to enable\n";
+        let expected = "k.cu:3:9: error: code for a device cannot throw or catch exceptions\n";
+        assert_eq!(program_messages(log, ""), expected);
     }
 
     #[test]

@@ -29,7 +29,7 @@ struct Function<'a> {
 /// not match, or if it puts names together. `code` is the text without comments and literals, `others` are the codes of
 /// the headers that the program includes, and of its options.
 pub(super) fn left_out(text: &str, code: &str, others: &[String]) -> Option<String> {
-    if !is_for_host(code) {
+    if !is_for_host(code) && !words(code).any(|it| &code[it] == "extern") {
         return None;
     }
     let codes = || [code].into_iter().chain(others.iter().map(String::as_str));
@@ -56,8 +56,10 @@ pub(super) fn left_out(text: &str, code: &str, others: &[String]) -> Option<Stri
     let mut new: Vec<&str> = outside.map(|it| &code[it]).collect();
     new.extend(others.iter().flat_map(|it| {
         let defined: Vec<_> = definitions(it).map(|(of, ..)| of.range).collect();
+        let declared = self::functions(it, &types).map_or_else(HashSet::new, |it| it.1);
         words(it)
             .filter(move |word| !defined.iter().any(|of| of.contains(&word.start)))
+            .filter(move |word| !declared.contains(&word.start))
             .map(|word| &it[word])
     }));
     let (mut mentioned, mut rest) = (HashSet::new(), functions.iter().collect::<Vec<_>>());
@@ -72,7 +74,13 @@ pub(super) fn left_out(text: &str, code: &str, others: &[String]) -> Option<Stri
         rest = leave;
         new.extend(stay.iter().flat_map(|it| words_of(&code[it.range.clone()])));
     }
-    if !rest.iter().any(|it| is_for_host(&code[it.range.clone()])) {
+    // Other files may define these.
+    let mut unknown: HashSet<&str> =
+        names.iter().filter_map(|&at| words_of(&code[at..]).next()).collect();
+    unknown.retain(|name| functions.iter().all(|it| it.name != *name));
+    let needs_host =
+        |body: &str| is_for_host(body) || words_of(body).any(|it| unknown.contains(it));
+    if !rest.iter().any(|it| needs_host(&code[it.range.clone()])) {
         return None;
     }
     let mut bytes = text.as_bytes().to_vec();
@@ -111,7 +119,8 @@ fn types(code: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns true for code that launches a kernel, calls CUDA's API or the standard library, or is a program's `main`.
+/// Returns true for code that launches a kernel, calls CUDA's API or the standard library, uses exceptions or types at
+/// run time, or is a program's `main`.
 fn is_for_host(body: &str) -> bool {
     let of_api = |name: &str| {
         let rest = ["cuda", "cu"].iter().find_map(|it| name.strip_prefix(it));
@@ -121,7 +130,10 @@ fn is_for_host(body: &str) -> bool {
     let is_call = |end: usize| body[end..].trim_start().starts_with('(');
     body.contains("<<<")
         || body.contains("std::")
-        || words(body).any(|it| of_api(&body[it.clone()]) && is_call(it.end))
+        || words(body).any(|it| match &body[it.clone()] {
+            "throw" | "try" | "typeid" | "dynamic_cast" => true,
+            name => of_api(name) && is_call(it.end),
+        })
 }
 
 /// Returns the functions without a qualifier, and where functions that are only declared have their names.
@@ -198,6 +210,18 @@ mod tests {
         assert_eq!(kept(defined, &[]), "#define N 4 __device__ int n = N;");
         let defaults = "template <class T> void f(T x, int n = 1) {}";
         assert_eq!(kept(&format!("{defaults}\nint main() {{ cudaFree(0); }}"), &[]), defaults);
+        for host in [
+            "void f(int x) { if (x) throw 1; }",
+            "int f(int x) { try { return x; } catch (int e) { return e; } }",
+            "bool f(int x) { return typeid(x) == typeid(int); }",
+        ] {
+            assert_eq!(kept(&format!("{kernel}\n{host}"), &["void f(int x);"]), kernel);
+        }
+        let elsewhere = "extern \"C\" int other(int);";
+        assert_eq!(
+            kept(&format!("{elsewhere}\nint f(int x) {{ return other(x); }}"), &[]),
+            elsewhere
+        );
         // Nothing in these needs the host.
         assert_eq!(kept(&format!("{twice}\nint unused(int x) {{ return x; }}"), &[]), "all");
     }
