@@ -122,18 +122,22 @@ static inline __attribute__((always_inline)) coalesced_group coalesced_threads(G
 
 // Tiles: groups of neighbouring threads whose size is a power of two.
 template <unsigned int SIZE_, class Parent = void> struct thread_block_tile : details::WarpGroup {
+    unsigned int number, count; // among the tiles of the parent
+
     static_assert(SIZE_ != 0 && (SIZE_ & (SIZE_ - 1)) == 0, "the size of a tile is a power of two");
     static_assert(SIZE_ <= GPUARRAY_WARP_SIZE, "tiles larger than a warp are not supported on the CPU");
 
     thread_block_tile() {
         const unsigned int first = gpuarray_abi::lane() & ~(SIZE_ - 1);
         lanes = (~0ull >> (64 - SIZE_)) << first;
+        number = gpuarray_abi::thread() / SIZE_;
+        count = (thread_block::num_threads() + SIZE_ - 1) / SIZE_;
     }
     static unsigned int thread_rank() { return gpuarray_abi::lane() & (SIZE_ - 1); }
     static constexpr unsigned int num_threads() { return SIZE_; }
     static constexpr unsigned int size() { return SIZE_; }
-    static unsigned int meta_group_rank() { return gpuarray_abi::thread() / SIZE_; }
-    static unsigned int meta_group_size() { return (thread_block::num_threads() + SIZE_ - 1) / SIZE_; }
+    unsigned int meta_group_rank() const { return number; }
+    unsigned int meta_group_size() const { return count; }
     template <class T_> T_ shfl(T_ value, int rank, GPUARRAY_PLACE) const {
         return exchanged(value, cuda_c::lane_at((int)gpuarray_abi::lane(), rank, SIZE_), file, line);
     }
@@ -148,7 +152,10 @@ template <unsigned int SIZE_, class Parent = void> struct thread_block_tile : de
     }
     template <unsigned int OTHER_, class P_> operator thread_block_tile<OTHER_, P_>() const {
         static_assert(OTHER_ == SIZE_, "tiles of one size");
-        return {};
+        thread_block_tile<OTHER_, P_> tile;
+        tile.number = number;
+        tile.count = count;
+        return tile;
     }
 
 private:
@@ -159,6 +166,14 @@ private:
 template <unsigned int SIZE_, class Parent>
 static inline thread_block_tile<SIZE_, Parent> tiled_partition(const Parent&) {
     return {};
+}
+template <unsigned int SIZE_, unsigned int OUTER_, class P_>
+static inline thread_block_tile<SIZE_, thread_block_tile<OUTER_, P_>>
+tiled_partition(const thread_block_tile<OUTER_, P_>&) {
+    thread_block_tile<SIZE_, thread_block_tile<OUTER_, P_>> tile;
+    tile.number %= OUTER_ / SIZE_;
+    tile.count = OUTER_ / SIZE_;
+    return tile;
 }
 
 // A group whose kind is only known at run time.
@@ -201,12 +216,23 @@ static inline thread_group tiled_partition(const thread_group& parent, unsigned 
     return part;
 }
 
-// The part of a group whose threads have the same label.
+static inline coalesced_group tiled_partition(const coalesced_group& parent, unsigned int size, GPUARRAY_PLACE) {
+    coalesced_group part;
+    part.lanes = tiled_partition(thread_group(parent), size, file, line).part.lanes;
+    part.number = parent.thread_rank() / size;
+    part.count = (parent.num_threads() + size - 1) / size;
+    return part;
+}
+
+// The part of a group whose threads have the same label. Parts count by their first threads.
 template <class Group, class Label>
 static inline coalesced_group labeled_partition(const Group& group, Label label, GPUARRAY_PLACE) {
-    const cuda_c::Match<Label> found = cuda_c::match(group.lanes, label, file, line);
     coalesced_group part;
-    part.lanes = found.equal;
+    part.lanes = cuda_c::match(group.lanes, label, file, line).equal;
+    const details::Lanes first = part.lanes & (0 - part.lanes);
+    const details::Lanes firsts = cuda_c::ballot(group.lanes, first >> gpuarray_abi::lane() & 1, file, line);
+    part.number = (unsigned int)__builtin_popcountll(firsts & (first - 1));
+    part.count = (unsigned int)__builtin_popcountll(firsts);
     return part;
 }
 template <class Group>
@@ -241,6 +267,11 @@ static inline void memcpy_async(const Group& group, To* to, const From* from, si
     const size_t count = (size_t)group.num_threads(), rank = (size_t)group.thread_rank();
     const size_t begin = bytes / count * rank + (rank < bytes % count ? rank : bytes % count);
     memcpy((char*)to + begin, (const char*)from + begin, bytes / count + (rank < bytes % count));
+}
+// The same of elements, as many as both places have.
+template <class Group, class T_>
+static inline void memcpy_async(const Group& group, T_* to, size_t room, const T_* from, size_t count) {
+    memcpy_async(group, to, from, (room < count ? room : count) * sizeof(T_));
 }
 template <class Group> static inline void wait(const Group& group, GPUARRAY_PLACE) { group.sync(file, line); }
 template <unsigned int PENDING_, class Group>

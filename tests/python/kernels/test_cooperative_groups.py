@@ -7,7 +7,6 @@ import pytest
 from device import BACKEND, IS_DOUBLE
 from groups import (
     ALL,
-    ON_HOST,
     SIZES,
     T,
     some,
@@ -79,7 +78,8 @@ __global__ void block(unsigned *out) {{
 }}
 __global__ void turns(int *out, const int *x) {{
     __shared__ int row[256];
-    cg::thread_block b = cg::this_thread_block();
+    __shared__ cg::block_tile_memory<256> room;
+    cg::thread_block b = cg::this_thread_block(room);
     const int t = b.thread_rank(), n = b.size();
     row[t] = x[t];
     b.sync();
@@ -253,7 +253,6 @@ __global__ void by_tiles(int *out, const int *x) {{
 """
 
 
-@pytest.mark.skipif(ON_HOST, reason="copies are of bytes there")
 def test_copies_of_tiles():
     x = some(16)
     found = ran(

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from groups import (
     ALL,
-    ON_HOST,
     OWN_TYPES,
     ROWS_OF_TILES,
     SIZES,
@@ -102,7 +101,8 @@ TILE_FACTS = (
     + "\n".join(
         f"""extern "C" __global__ void k_{size}_of_{parent}(unsigned *out, const int *x) {{
             auto outer = cg::tiled_partition<{parent}>(cg::this_thread_block());
-            facts<{size}>(out, x, cg::tiled_partition<{size}>(outer));
+            cg::thread_block_tile<{size}> tile = cg::tiled_partition<{size}>(outer);
+            facts<{size}>(out, x, tile);
         }}"""
         for size, parent in [(4, 32), (8, 16), (2, 2), (1, 4)]
     )
@@ -124,7 +124,6 @@ def test_tiles(tile_facts, size, form):
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.skipif(ON_HOST, reason="a tile's number is that in the block there")
 @pytest.mark.parametrize(("size", "parent"), [(4, 32), (8, 16), (2, 2), (1, 4)])
 def test_tiles_of_tiles(tile_facts, size, parent):
     x = some(size)

@@ -150,6 +150,14 @@ struct thread_block {
     static __device__ dim3 dim_threads() { return group_dim(); }
 };
 __device__ inline thread_block this_thread_block() { return {}; }
+// Shared memory for tiles larger than a warp.
+template <unsigned int THREADS_ = 1024> struct block_tile_memory {
+    char unused_[1];
+};
+template <unsigned int THREADS_>
+__device__ inline thread_block this_thread_block(block_tile_memory<THREADS_>&) {
+    return {};
+}
 
 // All threads of a grid.
 struct grid_group {
