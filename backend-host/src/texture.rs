@@ -72,7 +72,7 @@ impl Textures {
         self.add(TextureHandle::Array, texture, bytes)
     }
 
-    /// Adds a texture object. Its memory has passed [`check_address`].
+    /// Adds a texture object. The device has checked its memory.
     pub(crate) fn create_texture(
         &self,
         resource: &TextureResource,

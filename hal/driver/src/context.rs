@@ -22,7 +22,7 @@ use std::sync::{Arc, OnceLock, Weak};
 /// `CUDA_ERROR_INVALID_CONTEXT` and `_CONTEXT_IS_DESTROYED`.
 const GONE: [c_int; 2] = [201, 709];
 
-/// What lives in a context, and ends with it.
+/// The contents of a context, which end with it.
 pub(super) trait Contents: Debug + Send + Sync {
     /// Forgets everything, because another library has reset the device.
     fn forget(&self);
@@ -42,7 +42,7 @@ pub(super) struct Context {
     /// The context's unique number; 0 if it is not retained, or if the driver does not provide numbers. A context
     /// that is retained again after a reset has the same handle but another number.
     number: AtomicU64,
-    /// What is in the context, and must be forgotten if another library resets the device.
+    /// The contents, which are forgotten if another library resets the device.
     contents: OnceLock<Weak<dyn Contents>>,
     opening: Ranked<(), OPENING>,
     /// Incremented when a reset begins and when it ends. Objects made during a reset belong to neither epoch.
@@ -204,7 +204,7 @@ impl Context {
         )
     }
 
-    /// Sets what is forgotten when another library resets the device.
+    /// Sets the contents that are forgotten when another library resets the device.
     pub(super) fn on_loss(&self, contents: Weak<dyn Contents>) {
         let _ = self.contents.set(contents);
     }

@@ -1,4 +1,4 @@
-//! Whether queries of streams and events work: on some runtimes they return "not ready" forever.
+//! Tests if queries of streams and events work: on some runtimes they return "not ready" forever.
 
 use super::calls::{Handle, NO_TIMING, NON_BLOCKING};
 use super::vendor::Driver;
