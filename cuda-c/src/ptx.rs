@@ -44,7 +44,7 @@ pub(crate) fn is_used(tokens: &Tokens<'_>) -> bool {
 /// Returns the replacements for the `asm` statements of a text.
 ///
 /// A statement that the host does not support, in a file that the program includes, is an error only if the program
-/// uses its function.
+/// uses the function that contains the statement.
 ///
 /// # Errors
 /// Messages with file and line for instructions that the host does not support.
@@ -94,8 +94,8 @@ pub(crate) fn edits(tokens: &Tokens<'_>, is_hip: bool) -> Result<Vec<Edit>, Stri
     if messages.is_empty() { Ok(edits) } else { Err(messages.concat()) }
 }
 
-/// Returns the replacement for a statement that the host does not support: code for which the compiler reports the
-/// error unless it is never used. Returns `None` for a statement that is not complete.
+/// Returns the replacement for a statement that the host does not support: code that makes the compiler report the
+/// error if the function is used. Returns `None` for a statement that is not complete.
 fn refused_if_used(tokens: &Tokens<'_>, at: usize, number: usize, message: &str) -> Option<Edit> {
     let open = (at..tokens.len()).find(|&it| tokens.at(it) == "(")?;
     let end = tokens.partner(open)? + 1;
@@ -122,7 +122,7 @@ fn read(
     let statement = statement::read(tokens, at);
     if is_hip && !statement.as_ref().is_ok_and(|it| it.text.trim().is_empty()) {
         return Err(format!(
-            "{}: error: inline assembly of AMD's processors is not there on the host; use the functions \
+            "{}: error: inline assembly of AMD's processors is not supported on the host; use the functions \
              of HIP, or other code where __GPUARRAY_HOST__ is defined\n",
             tokens.position(at)
         ));

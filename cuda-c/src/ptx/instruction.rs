@@ -225,12 +225,12 @@ fn is_one_of(modifier: &str, alternatives: &str) -> bool {
 pub(super) fn unknown(instruction: &Instruction) -> String {
     let Instruction { name, modifiers, .. } = instruction;
     if let Some(reason) = special::reason(name, modifiers) {
-        return format!("is not there on the host: {reason}");
+        return format!("is not supported on the host; {reason}");
     }
     match ROWS.iter().any(|row| row.name == name) {
-        true => format!("is not there on the host: {name} has no such types or modifiers"),
+        true => format!("is not supported on the host; {name} does not have these types or modifiers"),
         false => {
-            "is not there on the host; use CUDA C, or other code where __GPUARRAY_HOST__ is defined"
+            "is not supported on the host; use CUDA C, or other code where __GPUARRAY_HOST__ is defined"
                 .into()
         }
     }

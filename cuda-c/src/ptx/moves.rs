@@ -150,7 +150,7 @@ fn check_rounding(modifiers: &[&str], to: Type, from: Type) -> Result<(), String
     if to.name == "tf32"
         && (from.name != "f32" || modifiers.iter().any(|it| matches!(*it, "rm" | "rp")))
     {
-        return Err("is not there; to .tf32 are .rna, .rn and .rz from .f32".into());
+        return Err("is not supported; to .tf32, use .rna, .rn or .rz from .f32".into());
     }
     let to_integer = modifiers.iter().any(|it| matches!(*it, "rni" | "rzi" | "rmi" | "rpi"));
     let to_float = modifiers.iter().any(|it| matches!(*it, "rn" | "rz" | "rm" | "rp" | "rna"));

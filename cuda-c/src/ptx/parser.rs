@@ -111,7 +111,7 @@ pub(super) fn read(text: &str, tokens: &[Token]) -> Result<Vec<Placed>, Wrong> {
                         return Err((
                             start,
                             format!(
-                                "inline PTX: the directive .{other} is not there on the host; allowed are .reg and .pragma"
+                                "inline PTX: the directive .{other} is not supported on the host; allowed are .reg and .pragma"
                             ),
                         ));
                     }

@@ -45,23 +45,23 @@ pub(super) fn register(
 pub(super) fn reason(name: &str, modifiers: &[String]) -> Option<&'static str> {
     let second = modifiers.first().map_or("", String::as_str);
     Some(match (name, second) {
-        ("exit" | "ret", _) => "a statement of C++ ends the function: return",
-        ("call", _) => "C++ calls functions",
+        ("exit" | "ret", _) => "use the C++ statement 'return' instead",
+        ("call", _) => "call the function in C++ instead",
         ("brx", _) => "use bra, or switch in C++",
         ("bar" | "barrier", "arrive" | "cta") => {
-            "a thread waits at each barrier that it comes to; use bar.sync"
+            "a thread waits at each barrier that it reaches; use bar.sync"
         }
         ("bar" | "barrier" | "mapa" | "getctarank" | "clusterlaunchcontrol", _) => {
-            "there are no clusters of blocks"
+            "blocks do not form clusters there"
         }
-        ("isspacep", _) => "there is one kind of memory",
+        ("isspacep", _) => "all memory is of one kind there",
         ("tex" | "tld4" | "txq" | "istypep", _) => "use the functions of CUDA C for textures",
         ("suld" | "sust" | "sured" | "suq", _) => "use the functions of CUDA C for surfaces",
         ("wmma" | "mma" | "ldmatrix" | "stmatrix" | "movmatrix" | "wgmma" | "tcgen05", _) => {
-            "there are no matrix units; compute with fma"
+            "compute with fma instead of matrix units"
         }
         ("mbarrier" | "cp" | "tensormap" | "multimem", _) => {
-            "of asynchronous copies there are cp.async with commit_group and wait_group"
+            "asynchronous copies are cp.async with commit_group and wait_group"
         }
         _ => return None,
     })

@@ -141,7 +141,7 @@ pub(super) fn read(tokens: &Tokens<'_>, at: usize) -> Result<Statement, (usize, 
             "goto" => {
                 return Err((
                     open,
-                    "asm goto is not there on the host; use a label and bra".into(),
+                    "asm goto is not supported on the host; use a label and bra".into(),
                 ));
             }
             _ => break,
@@ -291,7 +291,7 @@ fn operand(
         (
             first,
             format!(
-                "the constraint {text:?} of an {kind} is not there on the host; allowed are {allowed}"
+                "the constraint {text:?} of an {kind} is not supported on the host; allowed are {allowed}"
             ),
         )
     };

@@ -58,7 +58,7 @@ fn what_an_included_file_has_is_refused_where_it_is_used() {
         "__gpuarray_variable__ void f() {\n  asm volatile(\"exit;\"\n    :: );\n  g(); }\n";
     let included = format!("# 1 \"k.cu\"\n# 1 \"lib.h\" 1\n{function}# 2 \"k.cu\" 2\nint last;\n");
     let text = translated(&included).expect("no error yet");
-    let attribute = "__attribute__((error(\"inline PTX: 'exit' is not there on the host: ";
+    let attribute = "__attribute__((error(\"inline PTX: 'exit' is not supported on the host; ";
     assert!(text.contains(attribute) && text.contains("\n# 3 \"lib.h\"\n\n  g(); }"), "{text}");
     let behind = included.replace("int last;", function);
     let message = translated(&behind).expect_err("the program's own");

@@ -1,12 +1,12 @@
-//! Places meetings in functions that are not fully read: helper functions, and kernels with types, pointers
-//! or calls that the loop variant does not support.
+//! Inserts *meetings*, points where all threads of a block wait for each other, into functions that the parser
+//! reads only as words: helper functions, and kernels that cannot be compiled as loops over the threads.
 //!
 //! The rule is the same as in [`super::meetings`], but it works on words instead of declarations. A name
 //! stands for shared memory if it is declared as shared, if it is a pointer initialised with such an array,
 //! or if it is a pointer parameter of a helper function. An index belongs to one thread if it contains
-//! `threadIdx`, or a name whose initial value does. Only functions with a barrier are examined, so no loop
-//! variant is lost. A caller may have read an array before the call, and a function may read one last before
-//! it returns.
+//! `threadIdx`, or a name whose initial value does. Only functions with a barrier are examined, so every kernel
+//! without barriers is still compiled as a loop. The rule assumes that a caller has read the arrays just before
+//! the call, and reads them again just after it.
 
 use super::lexemes::{Lexemes, is_assignment};
 use super::words::is_keyword;
@@ -490,8 +490,8 @@ impl<'a> Walk<'_, '_, 'a> {
         found
     }
 
-    /// Adds the accesses of a name: to an element, to the pointee of a pointer, or of a function to which it
-    /// is passed.
+    /// Adds the accesses made through a name: to an element, to the pointee of a pointer, or by a function that
+    /// gets the name as an argument.
     fn access(&self, at: usize, array: Array, found: &mut Vec<Access>) {
         let lexemes = self.lexemes;
         let (mut behind, mut text, mut index) = (at + 1, String::new(), Index::Common);

@@ -4,7 +4,7 @@ use crate::block::{Place, text_of};
 
 /// A barrier in the history of a block: the place where the first thread arrived.
 #[derive(Clone, Copy, Debug)]
-struct Meeting {
+struct Arrival {
     number: u32,
     place: Place,
     thread: u32,
@@ -13,21 +13,21 @@ struct Meeting {
 /// The barriers at which the threads of a block have arrived.
 #[derive(Debug)]
 pub(super) struct Barriers {
-    /// The number of barriers of all threads at which each thread has arrived.
+    /// For each thread, the number of block-wide barriers at which it has arrived.
     counts: Vec<u32>,
-    /// The last meetings with an even and an odd number. No thread is ever two meetings behind another one.
-    meetings: [Option<Meeting>; 2],
+    /// The last even-numbered and the last odd-numbered barrier: no thread is two barriers behind another one.
+    arrivals: [Option<Arrival>; 2],
 }
 
 impl Barriers {
     pub(super) fn new(threads: u32) -> Barriers {
-        Barriers { counts: vec![0; threads as usize], meetings: [None; 2] }
+        Barriers { counts: vec![0; threads as usize], arrivals: [None; 2] }
     }
 
     /// Begins another block.
     pub(super) fn begin(&mut self) {
         self.counts.fill(0);
-        self.meetings = [None; 2];
+        self.arrivals = [None; 2];
     }
 
     /// Records that a thread arrives at a barrier of all threads.
@@ -38,8 +38,8 @@ impl Barriers {
         let count = &mut self.counts[thread as usize];
         *count += 1;
         let number = *count;
-        let meeting = &mut self.meetings[number as usize % 2];
-        match meeting {
+        let arrival = &mut self.arrivals[number as usize % 2];
+        match arrival {
             // A place is a pointer to a literal and a line. Few files have more than one literal.
             Some(known) if known.number == number && known.place == place => Ok(()),
             Some(known) if known.number == number => {
@@ -47,7 +47,7 @@ impl Barriers {
                 if own == other { Ok(()) } else { Err((known.thread, other)) }
             }
             _ => {
-                *meeting = Some(Meeting { number, place, thread });
+                *arrival = Some(Arrival { number, place, thread });
                 Ok(())
             }
         }

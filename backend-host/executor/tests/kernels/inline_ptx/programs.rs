@@ -325,15 +325,15 @@ fn what_is_not_there_is_refused_by_name() {
     let table = [
         (
             r#"asm("frobnicate.u32 %0, 1;" : "=r"(out[0]));"#,
-            "kernel.cu:3: error: inline PTX: 'frobnicate.u32 %0, 1' is not there on the host",
+            "kernel.cu:3: error: inline PTX: 'frobnicate.u32 %0, 1' is not supported on the host",
         ),
         (
             "asm volatile(\"membar.gl;\\n\"\n\"exit;\");",
-            "kernel.cu:4: error: inline PTX: 'exit' is not there on the host: a statement of C++ ends the function",
+            "kernel.cu:4: error: inline PTX: 'exit' is not supported on the host; use the C++ statement 'return'",
         ),
         (
             r#"asm("add.u8 %0, %1, 1;" : "=r"(out[0]) : "r"(n));"#,
-            "'add.u8 %0, %1, 1' is not there on the host: add has no such types or modifiers",
+            "'add.u8 %0, %1, 1' is not supported on the host; add does not have these types or modifiers",
         ),
         (
             r#"asm("add.u32 %0, %1;" : "=r"(out[0]) : "r"(n));"#,
@@ -358,11 +358,11 @@ fn what_is_not_there_is_refused_by_name() {
         ),
         (
             r#"asm("mov.u32 %0, 1;" : "=x"(out[0]));"#,
-            "the constraint \"=x\" of an output is not there on the host; allowed are",
+            "the constraint \"=x\" of an output is not supported on the host; allowed are",
         ),
         (
             r#"asm("mov.u32 %0, %1;" : "=r"(out[0]) : "m"(n));"#,
-            "the constraint \"m\" of an input is not there on the host",
+            "the constraint \"m\" of an input is not supported on the host",
         ),
         (
             r#"asm("mov.u32 %0, 1;" : "=r"(*(double *)out));"#,
@@ -401,7 +401,7 @@ fn what_is_not_there_is_refused_by_name() {
             r#"asm("cvt.rna.tf32.s32 %0, %1;" : "=r"(out[0]) : "r"(n));"#,
             "to .tf32 are .rna, .rn and .rz from .f32",
         ),
-        (r#"asm(".shared .b32 x;");"#, "the directive .shared is not there on the host"),
+        (r#"asm(".shared .b32 x;");"#, "the directive .shared is not supported on the host"),
         (r#"asm(".reg .v4 x;");"#, "there are no registers of type .v4 on the host"),
         (
             r#"asm("ld.global.u32 %0, [%1];" : "=r"(out[0]) : "r"(n));"#,
@@ -413,11 +413,11 @@ fn what_is_not_there_is_refused_by_name() {
         ),
         (
             r#"asm("bar.arrive 0, 64;");"#,
-            "'bar.arrive 0, 64' is not there on the host: a thread waits at each barrier",
+            "'bar.arrive 0, 64' is not supported on the host; a thread waits at each barrier",
         ),
         (
             r#"asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0}, {%0}, {%0}, {%0};" : "=r"(out[0]));"#,
-            "there are no matrix units",
+            "compute with fma instead of matrix units",
         ),
         (
             r#"asm("mov.u32 %0, %%gridid;" : "=r"(out[0]));"#,
@@ -436,7 +436,7 @@ fn what_is_not_there_is_refused_by_name() {
             "has an operand of a form that it does not take",
         ),
         (r#"asm("mov.u32 %0, %one;" : "=r"(out[0]));"#, "names %one"),
-        (r#"asm goto("bra %l0;" :::: out);"#, "asm goto is not there on the host"),
+        (r#"asm goto("bra %l0;" :::: out);"#, "asm goto is not supported on the host"),
         (r#"asm("mov.u32 %0, 1;" : "=r"(out[0])"#, "error"),
         (r#"asm("@p mov.u32 %0, 1;" : "=r"(out[0]));"#, "names p, which is no register here"),
         (
@@ -455,7 +455,7 @@ fn assembly_of_amds_processors_is_refused() {
     let hip = Language { hip: true, warp_size: 64, ..Language::default() };
     let log = refused(hip, r#"asm volatile("v_mov_b32 %0, %1" : "=v"(out[0]) : "v"(n));"#);
     let expected =
-        "kernel.cu:3: error: inline assembly of AMD's processors is not there on the host";
+        "kernel.cu:3: error: inline assembly of AMD's processors is not supported on the host";
     assert!(log.contains(expected), "{log}");
 }
 
