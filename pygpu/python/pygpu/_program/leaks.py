@@ -1,9 +1,9 @@
 """Reports of the device memory that is alive and of where it was made, at any time or at exit.
 
-Python's `tracemalloc` remembers where each object was made, those that stand for device memory
-among them: arrays and allocations. Memory that only a graph, a texture's array or a pool keeps is
-not in the report. Nothing is done at exit, and nothing is imported, unless the environment asks for
-the report.
+Python's `tracemalloc` remembers where each object was made, including arrays and allocations, which
+stand for device memory. Memory that only a graph, a texture's array or a pool keeps is not in the
+report. Unless the environment asks for the report, nothing is imported, and nothing is done at
+exit.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .._core import DeviceAllocation, DeviceMemoryPool, GPUArray, PooledDeviceAl
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 # Frames of a traceback that are kept.
 _FRAMES = 16
-# Where the memory of the process lies that this one was forked from, which is that one's.
+# The addresses of the parent process's device memory, which is not this process's to report.
 _inherited: set[int] = set()
 _ON, _OFF = ("1", "on", "true", "yes"), ("0", "off", "false", "no")
 
@@ -37,8 +37,8 @@ class _Piece(NamedTuple):
 
 
 def _pieces() -> list[_Piece]:
-    """Returns the device memory that objects keep alive: each byte once, with the object that has
-    the most of it.
+    """Returns the device memory that objects keep alive. Memory that several objects share is
+    counted once, for the largest of them.
     """
     found = []
     gc.unfreeze()
@@ -84,7 +84,7 @@ def _traceback(piece: _Piece) -> tuple[str, ...]:
 
 
 def report() -> str:
-    """Returns what is alive, the places with the most memory first; empty if nothing is."""
+    """Returns the memory that is alive, by traceback, most memory first; "" if there is none."""
     places = _places(_traceback)
     if not places:
         return ""

@@ -1,7 +1,7 @@
 """Device buffers as files, and messages of Arrow's IPC format in device memory.
 
 The metadata of a message is read on the host; its body stays on the device. Both may come from
-another process: every count, size and place is checked against the bytes before it is used.
+another process: every count, size and offset is checked against the bytes before it is used.
 
 Examples
 --------
@@ -234,7 +234,7 @@ class BufferWriter(_File):
 class Table:
     """A table in the bytes of a flatbuffer; reading outside the bytes raises ValueError."""
 
-    # The "vtable" has the places of the fields; see "FlatBuffers internals" in its documentation.
+    # The "vtable" has the offsets of the fields; see "FlatBuffers internals" in its documentation.
 
     def __init__(self, data: bytes, place: int) -> None:
         self._data, self._place = data, place
@@ -256,7 +256,7 @@ class Table:
         return struct.unpack_from(form, self._data, place)[0]
 
     def _field(self, number: int) -> int | None:
-        """Returns the place of a field; None for a missing one."""
+        """Returns the offset of a field; None if the table does not have the field."""
         entry = 4 + 2 * number
         if entry + 2 > self._size:
             return None
@@ -264,17 +264,17 @@ class Table:
         return self._place + offset if offset else None
 
     def integer(self, number: int, form: str, default: int = 0) -> int:
-        """Returns a field that is a number of the form of :mod:`struct`."""
+        """Returns a number field; ``form`` is its format for :mod:`struct`."""
         place = self._field(number)
         return default if place is None else self._number(form, place)
 
     def table(self, number: int) -> Table | None:
-        """Returns a field that is a table; None for a missing one."""
+        """Returns a field that is a table; None if the field is missing."""
         place = self._field(number)
         return None if place is None else Table(self._data, place + self._number("<I", place))
 
     def structs(self, number: int, form: str) -> list[tuple[int, ...]]:
-        """Returns a field that is a vector of structures of the form of :mod:`struct`."""
+        """Returns a field that is a vector; ``form`` is its elements' format for :mod:`struct`."""
         place = self._field(number)
         if place is None:
             return []
@@ -349,8 +349,8 @@ class Message:
 def read_message(source: CudaBuffer | BufferReader, pool: Any = None) -> Message:
     """Reads a message of Arrow's IPC format: its metadata to the host, its body in place.
 
-    A reader ``source`` is after the message then; ``pool``, for the metadata in ``pyarrow``, is
-    ignored. Raises ``EOFError`` at the end, or at the mark of a stream's end.
+    If ``source`` is a reader, its position moves behind the message. ``pool`` is ignored: it exists
+    for pyarrow's signature. Raises ``EOFError`` at the end, or at the mark of a stream's end.
     """
     reader = source if isinstance(source, BufferReader) else BufferReader(source)
     place = reader.tell()
@@ -377,11 +377,11 @@ def read_record_batch(
 ) -> DeviceRecordBatch:
     """Returns the record batch in a message, whose buffers are parts of the device buffer.
 
-    The places and sizes of the buffers are checked. Offsets in them are checked by
-    :meth:`DeviceRecordBatch.copy_to_host`; to read texts and lists on the device, or by
-    ``pyarrow.record_batch(batch)`` on the host backend, the sender must be trusted. Raises
-    ``NotImplementedError`` if the body is compressed, or a column has a dictionary, and
-    ``EOFError`` if ``object`` is a buffer without a message.
+    The positions and sizes of the buffers are checked. Offsets inside of the buffers are checked
+    only by :meth:`DeviceRecordBatch.copy_to_host`: trust the sender before you read texts and lists
+    on the device or with ``pyarrow.record_batch(batch)``. Raises ``NotImplementedError`` if the
+    body is compressed, or a column has a dictionary, and ``EOFError`` if ``object`` is a buffer
+    without a message.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Elements by their places or a mask: taken out, put in, left out."""
+"""Functions that select, store, insert and delete elements by indices or a mask."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ += ["put", "putmask", "ravel_multi_index", "take_along_axis", "unravel_i
 def take(
     a: Any, indices: Any, axis: int | None = None, out: GPUArray | None = None, mode: str = "raise"
 ) -> GPUArray:
-    """Returns the elements at places along an axis, as :func:`numpy.take`.
+    """Returns the elements at indices along an axis, as :func:`numpy.take`.
 
     It is the arrays' method ``take``; ``gpuarray.take`` is PyCUDA's function.
     """
@@ -58,7 +58,7 @@ def _check_bounds(indices: GPUArray, n: int) -> None:
 
 
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[GPUArray, ...]:
-    """Returns the places along axes of numbered elements, as :func:`numpy.unravel_index`."""
+    """Converts flat indices to indices along each axis, as :func:`numpy.unravel_index`."""
     indices, shape = on_device(indices), extents("shape", shape)
     _check_numbers("indices", indices, int(np.prod(shape, dtype=int)))
     rest, places = indices.astype(np.int64), []
@@ -71,7 +71,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[GPUArray,
 def ravel_multi_index(
     multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C"
 ) -> GPUArray:
-    """Returns the numbers of elements from their places, as :func:`numpy.ravel_multi_index`."""
+    """Converts indices along each axis to flat indices, as :func:`numpy.ravel_multi_index`."""
     shape, places = extents("dims", dims), [on_device(it) for it in multi_index]
     modes = [mode] * len(shape) if isinstance(mode, str) else list(mode)
     if not len(shape) == len(places) == len(modes):
@@ -105,7 +105,7 @@ def argwhere(a: Any) -> GPUArray:
 
 
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> GPUArray:
-    """Returns the elements at an index for each place, as :func:`numpy.take_along_axis`."""
+    """Returns, for each position, the element at its index, as :func:`numpy.take_along_axis`."""
     indices = on_device(indices)
     if indices.dtype.kind not in "iu":
         raise IndexError(f"indices have dtype {indices.dtype}; integers are needed")
@@ -117,7 +117,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> GPUArray:
 
 
 def along(arr: GPUArray, indices: GPUArray, axis: int) -> GPUArray:
-    """Returns the elements at an index for each place; those out of bounds are not refused."""
+    """Returns, for each position of ``indices``, the element at that index; checks no bounds."""
     if indices.ndim != arr.ndim:
         raise ValueError(f"indices.ndim is {indices.ndim}; arr.ndim is {arr.ndim}")
     places = list(meshgrid(*map(arange, arr.shape), copy=False, sparse=True, indexing="ij"))
@@ -137,7 +137,7 @@ def _selection(obj: Any) -> Any:
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> GPUArray:
-    """Returns an array with values put in between, as :func:`numpy.insert`."""
+    """Returns a copy with values inserted before indices, as :func:`numpy.insert`."""
     (arr, axis), values, obj = flat_or_axis(arr, axis), on_device(values), _selection(obj)
     n, values = arr.shape[axis], values.astype(arr.dtype)
     obj = np.arange(*obj.indices(n)) if isinstance(obj, slice) else np.asarray(obj)
@@ -148,7 +148,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> GPUArray
             raise ValueError(f"obj.ndim is {obj.ndim}; a mask needs one axis")
         obj = np.flatnonzero(obj)
     if obj.size == 1:
-        # At one place there may be as many values as they have extents along the axis.
+        # Several values may be inserted before a single index.
         position = int(obj.reshape(()))
         if not -n <= position <= n:
             raise IndexError(f"obj is {position}; allowed for extent {n} are {-n} to {n}")
@@ -185,7 +185,7 @@ def check_places(name: str, places: np.ndarray[Any, Any], n: int) -> None:
 
 
 def put(a: GPUArray, ind: Any, v: Any, mode: str = "raise") -> None:
-    """Stores values at numbered elements, repeated as needed, as :func:`numpy.put`."""
+    """Stores values at flat indices, and repeats them as needed, as :func:`numpy.put`."""
     gpu_array("a", a)
     ind, values = on_device(ind).ravel(), on_device(v).ravel()
     if ind.size and values.size:
@@ -214,7 +214,7 @@ class Flat:
 
 
 def fill_diagonal(a: GPUArray, val: Any, wrap: bool = False) -> None:
-    """Stores values on the diagonal, repeated as needed, as :func:`numpy.fill_diagonal`."""
+    """Stores values on the diagonal, and repeats them as needed, as :func:`numpy.fill_diagonal`."""
     if gpu_array("a", a).ndim < 2:
         raise ValueError(f"a has shape {a.shape}; array must be at least 2-d")
     if a.ndim > 2 and len({*a.shape}) > 1:
@@ -241,7 +241,7 @@ def copyto(dst: GPUArray, src: Any, casting: Any = "same_kind", where: Any = Tru
 
 
 def putmask(a: GPUArray, /, mask: Any, values: Any) -> None:
-    """Stores values where a mask is true, each at its own place, as :func:`numpy.putmask`."""
+    """Stores ``values[n]`` at each flat index n where a mask is true, as :func:`numpy.putmask`."""
     mask = on_device(mask)
     if mask.size != a.size:
         raise ValueError(f"mask.size is {mask.size}; a.size is {a.size}")
@@ -251,7 +251,7 @@ def putmask(a: GPUArray, /, mask: Any, values: Any) -> None:
 
 
 def _cast(name: str, values: Any, a: GPUArray) -> GPUArray:
-    """Returns the values in the dtype of an array, into which arrays have to fit."""
+    """Converts the values to the dtype of ``a``. Arrays must be castable to it without loss."""
     if not isinstance(values, GPUArray | np.ndarray):
         return on_device(np.asarray(values, a.dtype))
     if not np.can_cast(values.dtype, a.dtype, "safe"):
