@@ -1,8 +1,8 @@
-"""Elements that arrays of indices and masks name, by numpy's rules for advanced indexing.
+"""Advanced indexing: elements selected by arrays of indices and by masks, as in numpy.
 
-A mask is turned into the indices of its true elements, and waits for their number. Indices in lists
-and in numpy arrays are checked. Those in device memory are not, for a check would wait: outside the
-array they read zero and store nothing.
+A mask is converted to the indices of its true elements, which waits for their number. Indices in
+lists and in numpy arrays are checked. Those in device memory are not, because a check would wait:
+out of bounds they read zero and store nothing.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _ALL = slice(None)
 
 
 class _Named(NamedTuple):
-    """Indices along axes of a view, which count as one axis in C order."""
+    """Indices into axes of a view that are treated as one axis, in C order."""
 
     axes: tuple[int, ...]
     indices: Any  # numpy's or a GPUArray
 
 
 class _Elements(NamedTuple):
-    """The elements of ``view``, along its first axis, that an index selects by ``indices``."""
+    """The elements of ``view`` at ``indices`` along its first axis."""
 
     view: GPUArray
     merged: GPUArray
@@ -70,7 +70,7 @@ def _consumed(item: Any) -> int:
 
 
 def _expanded(items: list[Any], ndim: int) -> list[Any]:
-    """Returns the items with the axes that an ellipsis stands for, or that follow.
+    """Returns the index with full slices for an ellipsis and for the remaining axes.
 
     An ellipsis separates the advanced indices around it even if it stands for no axis.
     """
@@ -110,7 +110,7 @@ def _checked(indices: Any, extent: int) -> Any:
 
 
 def _plain(a: GPUArray) -> GPUArray:
-    """Returns an array of the plain class: views of pygpu.cuda's arrays can be copies."""
+    """Returns an array as a plain GPUArray, because a view of pygpu.cuda's class may be a copy."""
     return a if type(a) is GPUArray else GPUArray.view(a)
 
 
@@ -158,7 +158,7 @@ def _parts(a: GPUArray, index: Any) -> tuple[GPUArray, list[_Named], int | None]
 
 
 def _combined(named: list[_Named], extents: list[int]) -> GPUArray:
-    """Returns the indices along all named axes as one axis; out of bounds where any is."""
+    """Joins indices along several axes to indices of one axis; out of bounds where any index is."""
     if len(named) == 1:
         indices = named[0].indices
         return to_gpu(indices) if isinstance(indices, np.ndarray) else indices
@@ -207,7 +207,7 @@ def _elements(view: GPUArray, named: list[_Named], place: int | None) -> _Elemen
 
 
 def get_elements(a: GPUArray, index: Any) -> GPUArray:
-    """Returns ``a[index]`` for an index that has arrays in it: a new array."""
+    """Returns ``a[index]``, a new array, for an index that contains arrays."""
     a = _plain(a)
     mask = index[0] if isinstance(index, tuple) and len(index) == 1 else index
     if isinstance(mask, GPUArray) and mask.ndim and mask.shape == a.shape and mask.dtype == bool:
@@ -248,7 +248,7 @@ def _values(a: GPUArray, value: Any) -> GPUArray:
 
 
 def set_elements(a: GPUArray, index: Any, value: Any) -> None:
-    """Does ``a[index] = value`` for an index with arrays; a repeated index stores one value."""
+    """Assigns ``a[index] = value`` for an index with arrays; a repeated index stores one value."""
     a = _plain(a)
     value = _values(a, value)
     is_mask = isinstance(index, GPUArray) and index.dtype == bool and 0 < index.ndim <= a.ndim

@@ -1,4 +1,4 @@
-"""New arrays: from numpy's, of one value, of evenly spaced numbers.
+"""New arrays: from numpy arrays, of one value, of evenly spaced numbers.
 
 An ``allocator`` takes a number of bytes and returns memory, for the array and for the results of
 its operations. Every function here raises ``MemoryError`` without enough free device memory.
@@ -20,7 +20,7 @@ from .shapes import diagonal, moveaxis
 def to_gpu(ary: Any, allocator: Any = None) -> GPUArray:
     """Copies the numpy array ``ary`` to the device, in memory of ``allocator``.
 
-    Its axes keep their order in memory. It may be changed when the call returns.
+    The copy has the same memory order. ``ary`` may be changed when the call returns.
 
     >>> gpuarray.to_gpu(np.array([1, 2])).get()
     array([1, 2])
@@ -55,14 +55,14 @@ empty = GPUArray
 def full(
     shape: Any, fill_value: Any, dtype: Any = None, allocator: Any = None, order: str | None = "C"
 ) -> GPUArray:
-    """Returns a new array, every element of one value, as :func:`numpy.full`."""
+    """Returns a new array filled with one value, as :func:`numpy.full`."""
     if dtype is None:
         dtype = getattr(fill_value, "dtype", None) or np.asarray(fill_value).dtype
     return _core.full(shape, dtype, _converted(fill_value, dtype), allocator, order)
 
 
 def _converted(value: Any, dtype: Any) -> Any:
-    """Returns the value converted as by numpy's functions, which wrap and truncate."""
+    """Returns the value converted as numpy does, which wraps and truncates numbers."""
     if isinstance(value, GPUArray):
         return value
     value = np.full(np.shape(value), value, dtype)

@@ -1,4 +1,4 @@
-"""The dispatch of numpy's own functions that are called with GPUArrays.
+"""Dispatch of numpy's own functions when they are called with GPUArrays.
 
 A function of numpy runs on the device if :mod:`pygpu.gpuarray` has it under the same name, or
 `GPUArray` a method; a universal function if the tables of functions have it. Functions of the shape
@@ -63,7 +63,7 @@ _MODULES = ("numpy.fft", "numpy.lib.stride_tricks", "numpy.linalg")
 
 
 def _counterpart(name: str) -> Callable[..., Any] | None:
-    """Returns the function that does the work of numpy's on the device."""
+    """Returns pygpu's function that does the work of numpy's function on the device."""
     if name in DIFFERENT:
         return getattr(import_module(f".as_numpy.{DIFFERENT[name]}", __package__), name)
     if name in _OWN:
@@ -107,7 +107,7 @@ def _is_default(value: Any, default: Any) -> bool:
 
 
 def _call(name: str, func: Any, counterpart: Any, args: Any, kwargs: Any) -> Any:
-    """Calls the counterpart of numpy's function with the arguments that it has, by their names."""
+    """Calls pygpu's counterpart of numpy's function, with the arguments passed by name."""
     theirs, ours = _parameters(func), _parameters(counterpart)
     if theirs is None or ours is None or [*ours] == ["args", "kwargs"]:
         return counterpart(*args, **kwargs)
@@ -142,7 +142,7 @@ def _stand_in(value: Any) -> Any:
 def array_function(
     array: GPUArray, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """Is ``GPUArray.__array_function__``: calls the counterpart of numpy's function, if any."""
+    """``GPUArray.__array_function__``: calls pygpu's counterpart of numpy's function, if any."""
     # A masked array, which has a mask, would lose it.
     if not all(issubclass(it, GPUArray | np.ndarray) and not hasattr(it, "mask") for it in types):
         return NotImplemented
@@ -179,7 +179,7 @@ def array_function(
 
 
 def _inexact(x: GPUArray) -> GPUArray:
-    """Returns the numbers in numpy's dtype for a function that needs fractions."""
+    """Returns the numbers in the dtype that numpy uses for a floating-point function."""
     dtype = np.result_type(x.dtype, np.float16)
     return x if x.dtype == dtype else x.astype(dtype)
 
@@ -260,7 +260,7 @@ def _apply(name: str, operands: Any, kwargs: dict[str, Any]) -> Any:
 
 
 def _cast(name: str, casting: Any, operands: Any, outputs: Any) -> Any:
-    """Calls a function whose result is stored in `out` by another of numpy's casting rules."""
+    """Calls a function whose result is stored in `out` with a given casting rule of numpy."""
     result = _apply(name, operands, {})
     if outputs is None:
         return result
@@ -349,7 +349,7 @@ def _check_nothing_left(name: str, kwargs: dict[str, Any]) -> None:
 
 
 def array_ufunc(array: GPUArray, ufunc: Any, method: str, /, *inputs: Any, **kwargs: Any) -> Any:
-    """Is ``GPUArray.__array_ufunc__``, also for the operators of numpy's scalars."""
+    """``GPUArray.__array_ufunc__``, which also serves the operators of numpy scalars."""
     name = ufunc.__name__
     for operand in (*inputs, *(kwargs.get("out") or ())):
         if hasattr(type(operand), "__array_ufunc__") and not isinstance(

@@ -94,7 +94,7 @@ class RandomNumberGenerator:
     ) -> None:
         """Fills ``data``, float32 or float64, with exponentials of normal numbers, on ``stream``.
 
-        ``mean`` and ``stddev`` are those numbers' mean and standard deviation.
+        ``mean`` and ``stddev`` are the mean and the standard deviation of the normal numbers.
         """
         kinds = (np.float32, np.float64)
         self._fill(data, "log_normal", kinds, float(mean), float(stddev), stream=stream)
@@ -104,7 +104,7 @@ class RandomNumberGenerator:
     ) -> None:
         """Fills ``data``, uint32, with Poisson numbers of mean ``lambda_value``, on ``stream``.
 
-        If the mean is omitted, each element is the mean of the number that replaces it; ``data``
+        If the mean is omitted, each element of ``data`` is the mean of its new number; ``data``
         can then also be float32 or float64.
         """
         if lambda_value is None:
@@ -175,7 +175,7 @@ class RandomNumberGenerator:
 
 
 class PseudoRandomNumberGenerator(RandomNumberGenerator):
-    """A generator whose states are sequences far apart, each with a seed of its own."""
+    """A generator whose states are parts of one sequence, far apart, or have different seeds."""
 
     has_box_muller = True
 

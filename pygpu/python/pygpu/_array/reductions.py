@@ -45,7 +45,7 @@ REDUCTIONS = {
 
 
 def mask_of(where: Any) -> GPUArray | None:
-    """Returns the mask of ``where``; None if every element counts."""
+    """Returns ``where`` as a mask; None if all elements are selected."""
     if where is True or where is UNSET:
         return None
     if isinstance(where, np.ndarray) and where.ndim:
@@ -256,7 +256,7 @@ amin, amax = min, max
 def ptp(
     a: GPUArray, axis: Any = None, out: GPUArray | None = None, keepdims: bool = False
 ) -> GPUArray:
-    """Returns the distance from the smallest to the largest element, as :func:`numpy.ptp`."""
+    """Returns the largest minus the smallest element, as :func:`numpy.ptp`."""
     largest = gpu_array("a", a).max(axis=axis, keepdims=keepdims)
     smallest = a.min(axis=axis, keepdims=keepdims)
     out = largest if out is None else same_shape(out, largest)

@@ -1,4 +1,4 @@
-"""Views with other axes, and arrays joined, split, repeated and moved."""
+"""Views with other axes, and functions that join, split, repeat and roll arrays."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def swapaxes(a: GPUArray, axis1: int, axis2: int) -> GPUArray:
 
 
 def moveaxis(a: GPUArray, source: Any, destination: Any) -> GPUArray:
-    """Returns the view with some axes at other positions, as :func:`numpy.moveaxis`."""
+    """Returns the view with axes moved to other positions, as :func:`numpy.moveaxis`."""
     sources = normalize_axis_tuple(source, gpu_array("a", a).ndim, "source")
     places = normalize_axis_tuple(destination, a.ndim, "destination")
     if len(sources) != len(places):
@@ -105,7 +105,7 @@ def broadcast_to(array: GPUArray, shape: Any) -> GPUArray:
 
 
 def broadcast_arrays(*args: GPUArray) -> tuple[GPUArray, ...]:
-    """Returns views of arrays under one shape, as :func:`numpy.broadcast_arrays`."""
+    """Returns views of arrays broadcast to one shape, as :func:`numpy.broadcast_arrays`."""
     arrays = _joined("args", args)
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
     return tuple(broadcast_to(a, shape) for a in arrays)
@@ -149,7 +149,7 @@ def diagonal(a: GPUArray, offset: int = 0, axis1: int = 0, axis2: int = 1) -> GP
 
 
 def _joined(name: str, arrays: Any) -> list[GPUArray]:
-    """Returns arrays to join: the parts of one, and lists and numbers copied to the device."""
+    """Returns the arrays to join; lists and numbers are copied to the device."""
     if isinstance(arrays, GPUArray) and arrays.ndim:
         return list(arrays)
     if isinstance(arrays, list | tuple):
@@ -163,7 +163,7 @@ _EMPTY_PARTS = 1 << 16
 
 
 def _converted(arrays: Any, out: Any, dtype: Any, casting: Any) -> Any:
-    """Returns arrays in the dtype of a result that is not numpy's own choice."""
+    """Returns arrays converted to a dtype of the result that the caller has chosen."""
     if out is None and dtype is None:
         return arrays
     if out is not None and dtype is not None:
@@ -185,7 +185,7 @@ def concatenate(
     dtype: Any = None,
     casting: str = "same_kind",
 ) -> GPUArray:
-    """Joins arrays along an axis that they have, as :func:`numpy.concatenate`."""
+    """Joins arrays along an existing axis, as :func:`numpy.concatenate`."""
     arrays = _joined("arrays", arrays)
     if axis is None:
         arrays, axis = [along_axis(a, None)[0] for a in arrays], 0
@@ -208,7 +208,7 @@ def stack(
 
 
 def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> GPUArray:
-    """Joins arrays along the second axis, or the only one, as :func:`numpy.hstack`."""
+    """Joins arrays along the second axis, vectors along their axis, as :func:`numpy.hstack`."""
     arrays = [a.reshape(1) if a.ndim == 0 else a for a in _joined("tup", tup)]
     axis = 0 if arrays and arrays[0].ndim == 1 else 1
     return concatenate(arrays, axis, dtype=dtype, casting=casting)
@@ -299,7 +299,7 @@ def repeat(a: GPUArray, repeats: Any, axis: int | None = None) -> GPUArray:
 
 
 def tile(A: GPUArray, reps: Any) -> GPUArray:
-    """Returns a new array of copies of another, side by side, as :func:`numpy.tile`."""
+    """Returns a new array that repeats another one along its axes, as :func:`numpy.tile`."""
     given = reps if isinstance(reps, tuple | list) else (reps,)
     counts = [whole("reps", count) for count in given]
     if any(count < 0 for count in counts):

@@ -1,4 +1,4 @@
-"""Functions of numpy that are made of other operations on the device.
+"""Functions with numpy's names that combine other operations on the device.
 
 Each has numpy's name, arguments and result. ``gpuarray`` has it as an attribute, and numpy's own
 function calls it for a GPUArray. A new one is a function in a module here and its name below.

@@ -47,7 +47,7 @@ def array(
 
 
 def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None) -> GPUArray:
-    """Returns an array from an object; a GPUArray is returned itself; as :func:`numpy.asarray`."""
+    """Converts an object to an array, a GPUArray to itself, as :func:`numpy.asarray`."""
     return array(a, dtype, copy=copy, order=order or "K")
 
 
@@ -96,7 +96,7 @@ def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
 
 
 def load(file: Any, mmap_mode: Any = None, allow_pickle: bool = False) -> Any:
-    """Returns the array, or the arrays by name, in a file of numpy's, as :func:`numpy.load`."""
+    """Returns the array in an ``.npy`` file, or the arrays in ``.npz``, as :func:`numpy.load`."""
     found = np.load(file, mmap_mode, allow_pickle)
     if isinstance(found, np.ndarray):
         return to_gpu(found)

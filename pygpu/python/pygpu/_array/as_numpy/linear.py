@@ -44,7 +44,7 @@ _multiply = ufuncs["multiply"]
 
 
 def outer(a: Any, b: Any, out: GPUArray | None = None) -> GPUArray:
-    """Returns the products of each element with each of another array, as :func:`numpy.outer`."""
+    """Returns the outer product of two vectors, as :func:`numpy.outer`."""
     a, b = on_device(a), on_device(b)
     return _multiply(a.ravel().reshape((-1, 1)), b.ravel(), out=out)
 
@@ -108,7 +108,7 @@ def matrices(name: str, value: Any) -> GPUArray:
 
 
 def matrix_power(a: Any, n: int) -> GPUArray:
-    """Returns powers of matrices, not negative ones, as :func:`numpy.linalg.matrix_power`."""
+    """Returns non-negative powers of matrices, as :func:`numpy.linalg.matrix_power`."""
     a, n = matrices("a", a), operator.index(n)
     if a.shape[-1] != a.shape[-2]:
         raise np.linalg.LinAlgError(f"a has shape {a.shape}; square matrices are needed")
@@ -191,7 +191,7 @@ def cross(
 
 
 def _labels(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:
-    """Returns the subscripts as a text, and the operands, of either form of the arguments."""
+    """Returns the subscripts as a string, and the operands, from either form of the arguments."""
     if isinstance(operands[0], str):
         return operands[0].replace(" ", ""), list(operands[1:])
     letters = string.ascii_letters
@@ -243,7 +243,7 @@ def _diagonals(a: GPUArray, labels: str) -> tuple[GPUArray, str]:
 
 
 def _summed(a: GPUArray, labels: str, kept: str) -> tuple[GPUArray, str]:
-    """Returns the sums along the axes whose labels nothing else has."""
+    """Returns the sums along the axes whose labels no other operand or result has."""
     axes = tuple(k for k, it in enumerate(labels) if it not in kept)
     if not axes:
         return a, labels
@@ -335,7 +335,7 @@ def einsum(
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> GPUArray:
     """Returns norms of vectors or matrices, as :func:`numpy.linalg.norm`.
 
-    Norms of matrices that need their singular values (2, -2, ``"nuc"``) are not offered.
+    Matrix norms that need singular values (2, -2, ``"nuc"``) are not supported.
     """
     x = inexact(on_device(x))
     if axis is None and (ord is None or (ord in ("f", "fro") and x.ndim == 2)):
@@ -371,7 +371,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> GPUArray:
-    """Returns norms of matrices, those of :func:`norm`, as :func:`numpy.linalg.matrix_norm`."""
+    """Returns the matrix norms of :func:`norm`, as :func:`numpy.linalg.matrix_norm`."""
     return norm(matrices("x", x), ord, (-2, -1), keepdims)
 
 

@@ -220,7 +220,7 @@ def gradient(f: Any, *varargs: Any, axis: int, edge_order: int = ...) -> GPUArra
 @overload
 def gradient(f: Any, *varargs: Any, axis: Any = ..., edge_order: int = ...) -> Any: ...
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    """Returns differences on both sides along axes, as :func:`numpy.gradient`."""
+    """Returns the gradient by central differences along axes, as :func:`numpy.gradient`."""
     f = inexact(on_device(f))
     axes = axes_of(axis, f.ndim)
     steps = list(varargs) or [1.0]
@@ -327,7 +327,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> GPUArray:
 
 
 def _slid(a: GPUArray, v: GPUArray, mode: str) -> GPUArray:
-    """Returns sums of products of the shorter vector, reversed, with parts of the longer one."""
+    """Returns sums of products of the shorter vector, reversed, with slices of the longer one."""
     if a.ndim > 1 or v.ndim > 1:
         raise ValueError(f"a.ndim is {a.ndim} and v.ndim {v.ndim}; vectors are needed")
     a, v = a.reshape(-1), v.reshape(-1)
@@ -375,12 +375,12 @@ def sinc(x: Any) -> GPUArray:
 
 
 def fix(x: Any, out: GPUArray | None = None) -> GPUArray:
-    """Returns the whole numbers towards zero, as :func:`numpy.fix`."""
+    """Returns the elements rounded towards zero, as :func:`numpy.fix`."""
     return stored(ufuncs["trunc"](on_device(x)), out)
 
 
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> GPUArray:
-    """Returns elements by the first condition that is true, as :func:`numpy.select`."""
+    """Selects each element by the first true condition, as :func:`numpy.select`."""
     if len(condlist) != len(choicelist) or not len(condlist):
         counts = f"{len(condlist)} conditions and {len(choicelist)} choices"
         raise ValueError(f"{counts}; their lengths must be the same")
@@ -401,7 +401,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> GPUArray:
 
 
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> GPUArray:
-    """Returns values by the last condition that is true, as :func:`numpy.piecewise`."""
+    """Computes each element by the function of its condition, as :func:`numpy.piecewise`."""
     x = on_device(x)
     if isinstance(condlist, GPUArray | np.ndarray):
         is_one = condlist.ndim <= x.ndim
@@ -427,7 +427,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> GP
 
 
 def choose(a: Any, choices: Any, out: GPUArray | None = None, mode: str = "raise") -> GPUArray:
-    """Returns elements of several arrays, chosen by number, as :func:`numpy.choose`."""
+    """Selects each element from the array with a given index, as :func:`numpy.choose`."""
     dtype = np.result_type(*(it if np.isscalar(it) else on_device(it).dtype for it in choices))
     values = [on_device(it) for it in choices]
     a = on_device(a)

@@ -20,27 +20,27 @@ def on_device(value: Any) -> GPUArray:
 
 
 def on_host(value: Any) -> np.ndarray[Any, Any]:
-    """Returns the value, of one of the few arguments that are read, as an array of numpy's."""
+    """Returns the value as a numpy array, for the few arguments that the host has to read."""
     return value.get() if isinstance(value, GPUArray) else np.asarray(value)
 
 
 def inexact(a: GPUArray) -> GPUArray:
-    """Returns the elements in a dtype with fractions: integers become float64."""
+    """Returns the elements in a floating-point or complex dtype; integers become float64."""
     return a if a.dtype.kind in "fcV" else a.astype(np.float64)
 
 
 def is_nan(a: GPUArray) -> GPUArray | None:
-    """Returns a mask of NaN; None if the dtype does not have it."""
+    """Returns a mask of the NaNs; None if the dtype has no NaN."""
     return ufuncs["isnan"](a) if a.dtype.kind in "fcV" else None
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
-    """Returns the axes of an argument as numbers from 0 on; all axes for None."""
+    """Returns the axes of an argument as non-negative integers; all axes for None."""
     return tuple(range(ndim)) if axis is None else normalize_axis_tuple(axis, ndim)
 
 
 def flat_or_axis(value: Any, axis: Any) -> tuple[GPUArray, int]:
-    """Returns an array and the number of its axis; flattened, and 0, without an axis."""
+    """Returns an array and its axis; without an axis, the flattened array and 0."""
     a = on_device(value).ravel() if axis is None else on_device(value)
     (axis,) = axes_of(0 if axis is None else axis, a.ndim)
     return a, axis
@@ -58,7 +58,7 @@ def last_axis(a: GPUArray, axis: Any) -> tuple[GPUArray, tuple[int, ...]]:
 
 
 def with_axes(result: GPUArray, axes: tuple[int, ...], keepdims: bool) -> GPUArray:
-    """Returns the result of a reduction, with the reduced axes of extent 1 if asked for."""
+    """Returns the result of a reduction, with reduced axes of extent 1 if ``keepdims`` is set."""
     if not keepdims:
         return result
     ndim, rest = result.ndim + len(axes), iter(result.shape)

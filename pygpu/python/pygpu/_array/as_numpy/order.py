@@ -43,9 +43,9 @@ def _precedes(x: GPUArray, y: GPUArray, or_equal: bool) -> GPUArray:
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> GPUArray:
-    """Returns where elements belong among sorted ones, as :func:`numpy.searchsorted`.
+    """Returns the indices at which to insert elements in order, as :func:`numpy.searchsorted`.
 
-    For few elements each step halves an interval; many are sorted together with the sorted ones.
+    Few elements are found by binary search; many are sorted together with the sorted elements.
     """
     if side not in ("left", "right"):
         raise ValueError(f"side is {side!r}; 'left' or 'right' is needed")
@@ -83,7 +83,7 @@ def _by_merge(a: GPUArray, v: GPUArray, side: str) -> GPUArray:
 
 
 def digitize(x: Any, bins: Any, right: bool = False) -> GPUArray:
-    """Returns the bins that elements are in, as :func:`numpy.digitize`."""
+    """Returns the index of the bin of each element, as :func:`numpy.digitize`."""
     x, bins = on_device(x), on_device(bins)
     if bins.ndim != 1:
         raise ValueError(f"bins has {bins.ndim} axes; one is needed")
@@ -171,14 +171,14 @@ def _unique_parts(ar: GPUArray, axis: int, *asked: bool) -> Any:
 
 
 def _differ(rows: GPUArray) -> GPUArray:
-    """Returns True for each row but the first that is not the same as the one before."""
+    """Returns True for each row except the first that differs from the row before."""
     return (rows[1:] != rows[:-1]).any(axis=1)
 
 
 def _found(
     first: GPUArray, begins: GPUArray, order: GPUArray, index: bool, inverse: bool, counts: bool
 ) -> Any:
-    """Returns the distinct elements and, if requested, places, numbers of elements, counts."""
+    """Returns the distinct elements and, if requested, first indices, inverse indices, counts."""
     results = [first]
     if index:
         results.append(compress(begins, order))
@@ -201,7 +201,7 @@ def isin(
     *,
     kind: Any = None,
 ) -> GPUArray:
-    """Returns True where another array has the same element, as :func:`numpy.isin`."""
+    """Returns True for elements that another array contains, as :func:`numpy.isin`."""
     element, known = on_device(element), on_device(test_elements).ravel()
     dtype = np.result_type(element.dtype, known.dtype)
     element, known = element.astype(dtype), sort(known.astype(dtype))
@@ -212,7 +212,7 @@ def isin(
 
 
 def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) -> GPUArray:
-    """Returns True where another array has the element, along one axis, as :func:`numpy.in1d`."""
+    """Like :func:`isin`, with a flattened result, as :func:`numpy.in1d`."""
     return isin(on_device(ar1).ravel(), ar2, invert=invert)
 
 
@@ -221,7 +221,7 @@ def _joined(ar1: Any, ar2: Any) -> GPUArray:
 
 
 def union1d(ar1: Any, ar2: Any) -> GPUArray:
-    """Returns the distinct elements of two arrays, as :func:`numpy.union1d`."""
+    """Returns the distinct elements of both arrays together, as :func:`numpy.union1d`."""
     return unique(_joined(ar1, ar2))
 
 
@@ -256,13 +256,13 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> GPUArray:
 
 
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> GPUArray:
-    """Returns the distinct elements that one of the arrays has, as :func:`numpy.setxor1d`."""
+    """Returns the distinct elements that only one of the arrays has, as :func:`numpy.setxor1d`."""
     first, second = (ar1, ar2) if assume_unique else (unique(ar1), unique(ar2))
     return sort(_joined(setdiff1d(first, second), setdiff1d(second, first)))
 
 
 def lexsort(keys: Any, axis: int = -1) -> GPUArray:
-    """Returns the order by several keys, the last one first, as :func:`numpy.lexsort`."""
+    """Returns indices that sort by several keys, the last key first, as :func:`numpy.lexsort`."""
     first, *others = [on_device(it) for it in keys]
     if not first.ndim:
         operator.index(axis)
@@ -285,9 +285,9 @@ _JOINS |= {"divide": "multiply", "subtract": "add"}
 
 
 def combine_at(ufunc: Any, a: Any, indices: Any, b: Any) -> None:
-    """Applies a function at indices, each time that they occur, as its method ``at`` in numpy.
+    """Applies a function at indices, once for each repeated index, as ``ufunc.at`` in numpy.
 
-    Sums of floating-point numbers are added to an element as one number.
+    For ``add.at`` of floats, the operands of an element are summed before they are added to it.
     """
     join = _JOINS.get(ufunc.__name__)
     if join is None or not isinstance(a, GPUArray):
@@ -348,7 +348,7 @@ def _joined_between(edges: GPUArray, weights: GPUArray, join: str = "add") -> GP
 
 
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> GPUArray:
-    """Returns how often each number occurs, as :func:`numpy.bincount`."""
+    """Returns the number of occurrences of each integer, as :func:`numpy.bincount`."""
     x = on_device(x)
     if x.ndim != 1 or x.dtype.kind not in "biu":
         raise TypeError(f"x is of {x.dtype} and shape {x.shape}; integers on one axis are needed")
@@ -473,7 +473,7 @@ def histogram2d(
 def partition(
     a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None
 ) -> GPUArray:
-    """Returns the elements sorted along an axis, for a partition as :func:`numpy.partition`."""
+    """Returns the sorted elements, which are also partitioned, as :func:`numpy.partition`."""
     a, axis = _partitioned(a, kth, axis)
     return sort(a, axis)
 
@@ -486,7 +486,7 @@ def partition_in_place(a: GPUArray, *args: Any, **kwargs: Any) -> None:
 def argpartition(
     a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None
 ) -> GPUArray:
-    """Returns the order along an axis, for a partition as :func:`numpy.argpartition`."""
+    """Returns the indices that sort, which also partition, as :func:`numpy.argpartition`."""
     a, axis = _partitioned(a, kth, axis)
     return argsort(a, axis)
 
