@@ -1,7 +1,7 @@
-"""GPU arrays on NVIDIA, on AMD and on no GPU at all, chosen when the program starts.
+"""GPU arrays on NVIDIA GPUs, AMD GPUs or the CPU, chosen when the program starts.
 
 The modules have PyCUDA's names: ``pygpu.gpuarray``, ``pygpu.driver``, ``pygpu.autoinit`` and
-so on. Importing them touches no GPU; a backend is opened by the first use.
+so on. Importing them does not use a GPU; the first use of a device opens a backend.
 """
 
 import os as _os

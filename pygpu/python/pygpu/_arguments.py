@@ -41,13 +41,13 @@ def not_negative(name: str, value: Any) -> int:
 
 
 def has_fractions(dtype: np.dtype[Any]) -> bool:
-    """Returns True if numbers of the dtype have fractions, and so can be NaN."""
+    """Returns True for floating-point and complex dtypes, whose numbers can be NaN."""
     # To numpy, dtypes of other packages are records without fields.
     return dtype.kind in "fc" or dtype.name in _core.extension_dtypes()
 
 
 def ordinals(count: int) -> str:
-    """Returns the allowed numbers of devices, for an error."""
+    """Returns the device numbers that exist, as text for an error."""
     return "the only device is number 0" if count == 1 else f"devices are numbers 0 to {count - 1}"
 
 
@@ -120,7 +120,7 @@ def member(name: str, members: Any, value: Any) -> Any:
 
 
 def array(name: str, value: Any) -> Any:
-    """Returns the value, which must be an array of numpy's, of this library or similar."""
+    """Returns the value, which must be a numpy array, a GPUArray or similar."""
     if not all(hasattr(value, part) for part in ("shape", "dtype", "nbytes")):
         raise wrong_type(name, value, "an array is needed")
     return value

@@ -41,7 +41,7 @@ class MemoryError(builtins.MemoryError, Error):
 
 
 class LogicError(Error):
-    """A call that makes no sense; also a ``ValueError``, ``TypeError``, ``IndexError`` or
+    """A wrong call; also a ``ValueError``, ``TypeError``, ``IndexError`` or
     ``OverflowError`` for an argument that is not allowed.
 
     >>> try:
@@ -87,7 +87,7 @@ class NotReady(RuntimeError, LogicError):
 
 
 class DeviceLost(RuntimeError, LogicError):
-    """The device cannot be used any longer, because a kernel has failed."""
+    """The device cannot be used until it is reset, because a kernel has failed."""
 
 
 class DeviceLostInLaunch(DeviceLost, LaunchError):
@@ -152,7 +152,7 @@ class UnusableDriver(BackendUnavailable, LogicError):
 
 
 class Unsupported(LogicError, NotImplementedError):
-    """The backend or the device does not offer this: also Python's ``NotImplementedError``.
+    """The backend or the device does not support this: also Python's ``NotImplementedError``.
 
     >>> try:
     ...     driver.gl_init()
@@ -179,8 +179,8 @@ _AxisError: type[Exception] = getattr(np, "exceptions", np).AxisError
 
 
 class AxisOutOfRange(LogicError, _AxisError):  # type: ignore[misc,valid-type]
-    """An axis that the array does not have: also numpy's ``AxisError``."""
+    """The array does not have the axis: also numpy's ``AxisError``."""
 
 
 class NumberOverflow(LogicError, OverflowError):
-    """A number does not fit the type that it is to become."""
+    """A number is outside the range of the type that it is converted to."""

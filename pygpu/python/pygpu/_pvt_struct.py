@@ -1,7 +1,7 @@
 """Packing of a kernel's arguments, with the names of ``pycuda._pvt_struct``.
 
-The format codes are those in Python's :mod:`struct`, and ``F`` and ``D``, complex numbers of single
-and double precision. Numbers are aligned to their size, as a kernel reads them.
+The format codes are those of Python's :mod:`struct`, with ``F`` and ``D`` for complex numbers of
+single and double precision. Numbers are aligned to their size, as a kernel reads them.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Status:
 
     @property
     def message(self) -> str:
-        """The reason of the failure, if known, or the meaning of the number."""
+        """The reason for the failure if known, or else the meaning of the number."""
         return self._reason or _core.status_message(self._api, self._code)
 
     def raise_for_status(self) -> None:

@@ -1,4 +1,4 @@
-"""Makes a context on the first device when it is imported; ends it when the program does."""
+"""Importing this module makes a context on the first device, which ends at exit."""
 
 from . import driver
 from ._driver.device import detach_at_exit

@@ -1,4 +1,4 @@
-"""Uses the primary context of the first device while the program runs."""
+"""Importing this module makes the first device's primary context current until exit."""
 
 from . import driver
 from ._driver.device import detach_at_exit

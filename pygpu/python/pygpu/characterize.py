@@ -18,7 +18,7 @@ __all__ += ["sizeof"]
 
 
 def platform_bits() -> int:
-    """Returns the bits of an address."""
+    """Returns the number of bits of an address."""
     return 64 if sys.maxsize > 2**32 else 32
 
 
@@ -34,7 +34,7 @@ def has_stack() -> bool:
 
 @context_dependent_memoize
 def sizeof(type_name: str, preamble: str = "") -> int:
-    """Returns the bytes of ``type_name``, a type of CUDA C which ``preamble`` may declare.
+    """Returns the size in bytes of ``type_name``, a CUDA C type that ``preamble`` may declare.
 
     Raises ``CompileError`` for an unknown type, and ``Unsupported`` if the backend does not compile
     kernels.

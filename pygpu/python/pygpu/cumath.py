@@ -1,6 +1,6 @@
-"""Functions of each element, with PyCUDA's names, and more of numpy's functions with numpy's names.
+"""Element-wise functions with PyCUDA's names, and further functions of numpy with numpy's names.
 
-Integer arrays return numbers with fractions, as with numpy. ``out``, if given, receives the result:
+Integer arrays give floating-point results, as in numpy. ``out``, if given, receives the result:
 an array of a shape that the argument broadcasts to, of a dtype that the result fits within its kind
 (numpy's rule ``same_kind``), or the argument itself.
 """

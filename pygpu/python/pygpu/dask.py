@@ -66,12 +66,12 @@ Header = dict[str, Any]
 
 
 def _kept(array: Any) -> Any:
-    """Returns one element along axes whose elements repeat."""
+    """Returns the array with one element along each axis of stride 0."""
     return array[tuple(slice(None if step else 1) for step in array.strides)]
 
 
 def _flat(array: Any) -> tuple[Any, list[int]]:
-    """Returns the bytes of an array in memory order, and the axes in it; refuses other layouts."""
+    """Returns an array's bytes and its axes in memory order; refuses arrays with gaps."""
     order = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
     ordered = array.transpose(order) if order else array
     if not ordered.flags.c_contiguous:
@@ -94,7 +94,7 @@ def _described(array: GPUArray, order: list[int]) -> Header:
 
 
 def _arranged(header: Header, flat: Any) -> tuple[Any, tuple[int, ...]]:
-    """Returns the array in some bytes, and its shape once repeated."""
+    """Returns the array that bytes contain, broadcast to its shape."""
     parts = members("the header", loads_json("the header", header["array"]), _PARTS)
     dtype = dtype_of("dtype", parts["dtype"])
     for name in _PARTS[1:]:
@@ -117,7 +117,7 @@ def _repeated(array: GPUArray, shape: tuple[int, ...]) -> GPUArray:
 
 
 def _own_class(array: GPUArray) -> None:
-    """Leaves arrays of subclasses to pickle."""
+    """Returns False for subclasses, which pickle serialises."""
     if type(array) is not GPUArray:
         raise NotImplementedError(f"{type(array).__name__} is pickled")
 
@@ -183,7 +183,7 @@ def _unique(ar: Any, indices: Any, counts: Any, return_inverse: bool = False) ->
 
 
 def _argwhere(a: Any) -> Any:
-    """Is ``dask.array.argwhere``, which also selects places on the device."""
+    """Replaces ``dask.array.argwhere``, and also accepts chunks on the device."""
     a = dask.array.asarray(a)
     if not isinstance(a._meta, GPUArray):
         return _argwhere_of_numpy(a)

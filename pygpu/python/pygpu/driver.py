@@ -136,7 +136,7 @@ def initialize_profiler(config_file: str, output_file: str, output_mode: int) ->
 
 
 def start_profiler() -> None:
-    """Starts recording in the profiler that is attached to the process, if any."""
+    """Makes the profiler that is attached to the process, if any, start recording."""
     _core.set_profiling(True)
 
 

@@ -1,4 +1,4 @@
-"""Element-wise kernels from a program's statements, with the names of ``pycuda.elementwise``.
+"""Element-wise kernels from statements in C, with the names of ``pycuda.elementwise``.
 
 Arrays may have any strides. If all arrays are in C order, or all in Fortran order, ``i`` counts
 elements in memory order. Otherwise ``i`` counts in C order; PyCUDA refuses such arrays. Factories

@@ -160,7 +160,7 @@ def _splay(n: int, multiprocessors: int) -> tuple[tuple[int, int], tuple[int, in
 def splay(n: int, dev: Any = None) -> tuple[tuple[int, int], tuple[int, int, int]]:
     """Returns a grid and a block for ``n`` elements on device ``dev``, by default the current one.
 
-    The blocks have up to 128 threads, and are as many as keep the device busy. Each thread must
+    A block has up to 128 threads, and the grid as many blocks as fill the device. Each thread must
     loop over the elements with the grid's stride.
 
     >>> grid, block = gpuarray.splay(100)

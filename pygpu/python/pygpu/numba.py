@@ -1,4 +1,4 @@
-"""This package's memory under numba's kernels: ``NUMBA_CUDA_MEMORY_MANAGER=pygpu.numba``.
+"""A memory manager by which numba uses pygpu's memory: ``NUMBA_CUDA_MEMORY_MANAGER=pygpu.numba``.
 
 With that variable set, or after ``numba.cuda.set_memory_manager(pygpu.numba.MemoryManager)``, numba
 takes device, page-locked and managed memory from this package: an External Memory Manager plugin.
@@ -34,7 +34,7 @@ def _define() -> type[Any]:
     device_address, host_address = _addresses(numba_driver)
 
     class MemoryManager(cuda.GetIpcHandleMixin, cuda.HostOnlyCUDAMemoryManager):  # type: ignore[misc, name-defined]
-        """Takes numba's memory from this package; it is freed as numba frees its own."""
+        """Allocates numba's memory from this package; numba decides when it is freed."""
 
         interface_version = 1
 
@@ -47,7 +47,7 @@ def _define() -> type[Any]:
                 self.deallocations.memory_capacity = self.get_memory_info().total
 
         def _on_device(self, allocate: Callable[[], Any]) -> Any:
-            """Allocates on the device of numba's context; once more after freeing what waits."""
+            """Allocates on numba's device; if that fails, frees unused memory and tries again."""
             device = self.context.device
             ordinal = int(getattr(device, "id", device))
             is_current = _core.current_ordinal() == ordinal
@@ -75,7 +75,7 @@ def _define() -> type[Any]:
             return finalize
 
         def _keep(self, pointer: Any, key: Any) -> Any:
-            """Returns a counted reference: the memory lives until the last view of it is gone."""
+            """Returns a counted reference: the memory lives until its last view is deleted."""
             self.allocations[key] = pointer
             return pointer.own()
 

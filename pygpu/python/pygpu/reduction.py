@@ -1,4 +1,4 @@
-"""Reductions of a program's expressions, with the names of ``pycuda.reduction``.
+"""Reductions by expressions in C, with the names of ``pycuda.reduction``.
 
 Arrays may have any strides. Elements are combined in an order that depends only on their number,
 not on their positions: the expression must be commutative and associative."""

@@ -1,4 +1,4 @@
-"""Running results of a program's expression, with the names of ``pycuda.scan``.
+"""Scans (running sums and similar) by an expression in C, with the names of ``pycuda.scan``.
 
 Each scan reads and writes an array once. The order in which elements are combined depends on the
 length and the dtype alone, so a repeated scan of floating-point numbers returns the same bits.

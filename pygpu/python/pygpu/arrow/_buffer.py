@@ -46,7 +46,7 @@ def _is_primary(number: int, handle: int) -> bool:
 
 
 class Context:
-    """The use of a device, ``device_number``, which makes buffers; all of one device are equal.
+    """A context of device ``device_number``, which makes buffers; contexts of a device are equal.
 
     ``handle`` is 0, or the driver's handle of the primary context of CUDA's runtime and numba.
     Raises ``Unsupported`` for another context, which ``pyarrow`` takes.
@@ -122,7 +122,7 @@ class Context:
             return sum(memory.size for memory in _allocated.get(self._number, ()))
 
     def get_device_address(self, address: int) -> int:
-        """Returns the kernels' address of device or host memory at ``address``."""
+        """Returns the address by which kernels access the device or host memory at ``address``."""
         return self._bytes_at(address, 1, None).ptr
 
     def new_buffer(self, nbytes: int) -> CudaBuffer:
@@ -284,7 +284,7 @@ class CudaBuffer(Buffer):
 
     @staticmethod
     def from_buffer(buf: Any) -> CudaBuffer:
-        """Returns the device buffer of ``buf``, which it is itself."""
+        """Returns ``buf`` itself, which must be a device buffer."""
         return _arguments.instance("buf", buf, CudaBuffer)
 
     @staticmethod
@@ -400,7 +400,7 @@ class CudaBuffer(Buffer):
         return position
 
     def _count(self, nbytes: int, position: int, other: tuple[str, int, str], own: str) -> int:
-        """Returns how many bytes a copy between this and another buffer has."""
+        """Returns the number of bytes to copy between this buffer and another one."""
         nbytes, room = _arguments.whole("nbytes", nbytes), self.size - position
         name, size, too_small = other
         if nbytes < 0:

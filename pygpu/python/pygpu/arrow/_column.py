@@ -1,4 +1,4 @@
-"""Columns in device memory, and as plain data with separate buffers."""
+"""Columns in device memory, and their conversion to plain data with separate buffers."""
 
 from __future__ import annotations
 
@@ -150,12 +150,12 @@ class DeviceColumn:
 
     @property
     def null_count(self) -> int:
-        """The number of nulls; -1 if nobody has counted them."""
+        """The number of nulls; -1 if it is unknown."""
         return self._null_count
 
     @property
     def offset(self) -> int:
-        """The first element of the buffers that belongs to the column."""
+        """The index in the buffers of the column's first element."""
         return self._offset
 
     @property
@@ -170,7 +170,7 @@ class DeviceColumn:
 
     @property
     def dictionary(self) -> DeviceColumn | None:
-        """The values that the elements are indices of."""
+        """For a dictionary column, the values; the elements are indices into them."""
         return self._dictionary
 
     @property
@@ -223,7 +223,7 @@ class DeviceColumn:
         return DeviceColumn._new(field, self._context, length, nulls, offset, *parts)
 
     def to_gpuarray(self) -> GPUArray:
-        """Returns the values as a vector that shares the memory, undefined for nulls.
+        """Returns the values as a one-dimensional array over the same memory; nulls are undefined.
 
         Dates, times and durations are integers. Raises ``BufferError`` for other elements than
         numbers, dates, times and durations.
@@ -466,7 +466,7 @@ class DeviceRecordBatch:
         return self._column.context
 
     def column(self, i: int | str) -> DeviceColumn:
-        """Returns a column by its number ``i``, also from the end, or its name.
+        """Returns a column by index ``i``, negative from the end, or by its name.
 
         Raises ``KeyError`` if no column, or more than one, has the name.
         """

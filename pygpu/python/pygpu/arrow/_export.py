@@ -100,7 +100,7 @@ def _tree(
 
 
 class _Exporter:
-    """Hands capsules to ``pyarrow``."""
+    """An object that passes capsules to ``pyarrow``."""
 
     def __init__(self, schema: Any, array: Any = None) -> None:
         self._schema, self._array = schema, array

@@ -21,7 +21,7 @@ _Host = TypeVar("_Host")
 
 
 class IpcArrayHandle:
-    """An array that another process opens, once at a time; it can be pickled.
+    """A picklable handle with which another process opens an array, once at a time.
 
     ``with handle as array:`` opens and closes it. ``ipc_handle`` is the :class:`IpcHandle` of its
     memory, ``array_desc`` the dict of its shape, strides and dtype.
@@ -45,7 +45,7 @@ class IpcArrayHandle:
         return self._ipc_handle.open_array(_devices.current_context(), **self._array_desc)
 
     def close(self) -> None:
-        """Ends the use of the memory; the array is to be gone before."""
+        """Ends the use of the memory. The program must not use the array afterwards."""
         self._ipc_handle.close()
 
     def __enter__(self) -> DeviceNDArray:
@@ -125,7 +125,7 @@ class DeviceNDArrayBase(GPUArray):
         return self._view_class(shape, strides, dtype, self._default_stream(stream), source)
 
     def _as_own(self, view: GPUArray, stream: Any = 0) -> DeviceNDArray:
-        """Returns a view that the core made as an object of numba's class."""
+        """Returns a view, which the extension module has made, as an object of numba's class."""
         stream = self._default_stream(stream)
         return self._view_class(view.shape, view.strides, view.dtype, stream, view)
 
@@ -134,7 +134,7 @@ class DeviceNDArrayBase(GPUArray):
 
     @property
     def flags(self) -> _memory.Flags:  # type: ignore[override]
-        """Whether the array is contiguous: ``flags["C_CONTIGUOUS"]``, ``flags["F_CONTIGUOUS"]``."""
+        """The contiguity of the array: ``flags["C_CONTIGUOUS"]``, ``flags["F_CONTIGUOUS"]``."""
         flags = super().flags
         return _memory.Flags(C_CONTIGUOUS=flags.c_contiguous, F_CONTIGUOUS=flags.f_contiguous)
 
@@ -242,7 +242,7 @@ class DeviceNDArrayBase(GPUArray):
         _memory.copy_elements(core, source, stream)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """Copies the elements to the host, as numpy's functions ask for them."""
+        """Copies the elements to the host; numpy's functions call this method."""
         if copy is False:
             raise ValueError("`copy=False` is not supported: reaching the host takes a copy")
         host = self.copy_to_host()
@@ -270,7 +270,7 @@ class DeviceNDArrayBase(GPUArray):
     def transpose(self, *positions: Any, axes: Any = None) -> DeviceNDArray:
         """Returns a copy in C order, its axes in the order ``*positions`` or ``axes``, or reversed.
 
-        The order that the array has returns the array itself. Unlike numba's, any number of axes
+        If the order does not change, returns the array itself. Unlike in numba, any number of axes
         is allowed.
         """
         if axes is None and positions:
@@ -326,7 +326,7 @@ class DeviceNDArrayBase(GPUArray):
 
 
 def _on_host(value: Any) -> Any:
-    """Returns an argument of a numpy function with copies on the host for device arrays."""
+    """Returns an argument of a numpy function, with device arrays copied to the host."""
     if isinstance(value, DeviceNDArrayBase):
         return value.copy_to_host()
     if isinstance(value, tuple | list):
@@ -352,7 +352,7 @@ def _check_fits(source: Any, target: GPUArray) -> None:
 
 
 class DeviceNDArray(_memory.Contiguity, DeviceNDArrayBase):
-    """An array in device memory with numba's methods: what :func:`pygpu.cuda.to_device` returns.
+    """An array in device memory with numba's methods; :func:`pygpu.cuda.to_device` returns it.
 
     ``shape`` and ``strides``, in bytes, are an int or a tuple, and ``dtype`` is the elements' type.
     Transfers are on ``stream`` unless they name another. ``gpu_data`` is a MemoryPointer, a
@@ -386,7 +386,7 @@ class DeviceNDArray(_memory.Contiguity, DeviceNDArrayBase):
     def ravel(self, order: Literal["C", "F", "A"] = "C", stream: Any = 0) -> DeviceNDArray:  # type: ignore[override]
         """Returns the elements as one axis in ``order``: a view on ``stream``.
 
-        Raises ``NotImplementedError`` if that takes a copy.
+        Raises ``NotImplementedError`` if a view is not possible.
         """
         result = self._without_copy(GPUArray.ravel(self, order), stream)
         if result.size > 1 and result.strides != (self.itemsize,):
@@ -403,7 +403,7 @@ class DeviceNDArray(_memory.Contiguity, DeviceNDArrayBase):
         return self._as_own(result, stream)
 
     def split(self, section: int, stream: Any = 0) -> Iterator[DeviceNDArray]:
-        """Yields views, on ``stream``, of ``section`` elements each, the last one of the rest."""
+        """Yields views, on ``stream``, of ``section`` elements each; the last may be shorter."""
         section = _arguments.whole("section", section)
         if self.ndim != 1:
             raise ValueError(f"the ndim of the array is {self.ndim}; only support 1d array")

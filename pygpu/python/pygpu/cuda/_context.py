@@ -1,4 +1,4 @@
-"""Contexts: a device's memory, and memory of the host that it uses."""
+"""Contexts, which allocate device memory and host memory that the device uses."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class MemoryInfo(NamedTuple):
 
 
 class Deallocations:
-    """Unused memory that waits, only in :func:`pygpu.cuda.defer_cleanup`, to be freed."""
+    """Unused memory whose freeing :func:`pygpu.cuda.defer_cleanup` has deferred."""
 
     def __init__(self) -> None:
         self._waiting: list[Any] = []
@@ -51,17 +51,17 @@ class Deallocations:
 
     @property
     def is_disabled(self) -> bool:
-        """Whether freeing is deferred."""
+        """True while freeing is deferred."""
         return self._deferrals > 0
 
     def release(self, allocation: Any) -> None:
-        """Frees memory that nothing else refers to, now or once it is allowed."""
+        """Frees memory that nothing else refers to, now or when freeing is no longer deferred."""
         with self._lock:
             if self._deferrals:
                 self._waiting.append(allocation)
 
     def clear(self) -> None:
-        """Frees what waits, unless freeing is deferred."""
+        """Frees the waiting memory, unless freeing is deferred."""
         with self._lock:
             if self._deferrals:
                 return
@@ -120,7 +120,7 @@ class HostMemory(np.ndarray):
 
 
 class Context:
-    """The memory of ``device``: what :func:`pygpu.cuda.current_context` returns.
+    """A context of ``device``, which allocates; :func:`pygpu.cuda.current_context` returns it.
 
     >>> context = cuda.current_context()
     >>> free, total = context.get_memory_info()
@@ -159,7 +159,7 @@ class Context:
 
     @property
     def memory_manager(self) -> Context:
-        """What allocates memory and has ``deallocations``: the context itself."""
+        """The object that allocates memory and has ``deallocations``: the context itself."""
         return self
 
     def push(self) -> None:
@@ -167,7 +167,7 @@ class Context:
         self.device._device.retain_primary_context().push()
 
     def pop(self) -> None:
-        """Makes the device before this one the current one again.
+        """Makes the device current that was current before :meth:`push`.
 
         Raises ``RuntimeError`` if the device is not the one that was pushed last.
         """
@@ -183,7 +183,7 @@ class Context:
             _DriverContext.trim_memory()
 
     def _current(self) -> contextlib.AbstractContextManager[None]:
-        """Has the core allocate on this device, whichever is current."""
+        """Makes the extension module allocate on this device, for the ``with`` block."""
         return on_device(self.device.id)
 
     def synchronize(self) -> None:
@@ -244,7 +244,7 @@ class Context:
             return self._over(allocate((bytesize,), _memory.BYTE, mem_flags=flags), mapped)
 
     def _over(self, memory: np.ndarray[Any, Any], mapped: bool) -> HostMemory:
-        """Returns an array of bytes from the core as memory of this context."""
+        """Returns an array of bytes as a MemoryPointer of this context."""
         result = memory.view(HostMemory)
         result.context = self
         if mapped:
@@ -351,7 +351,7 @@ class HandleBytes:
 
 
 class IpcHandle:
-    """A part of an allocation that another process opens, once at a time; it can be pickled.
+    """A picklable handle of a part of an allocation; another process can open it once at a time.
 
     ``base`` owns the memory in the exporting process, and is None in others. ``handle`` is the
     driver's of the allocation: the part is ``size`` bytes from ``offset`` on. ``source_info`` says
@@ -454,7 +454,7 @@ class IpcHandle:
         return DeviceNDArray(shape, strides, dtype, 0, first)
 
     def close(self) -> None:
-        """Ends the use of the memory; arrays in it are to be gone before."""
+        """Ends the use of the memory. The program must not use arrays in it afterwards."""
         if self._opened is None:
             raise ValueError("IpcHandle not opened")
         self._opened = None

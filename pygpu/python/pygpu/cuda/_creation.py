@@ -1,4 +1,4 @@
-"""New device arrays, and those over the memory of other objects and other processes.
+"""New device arrays, and arrays over the memory of other objects and other processes.
 
 Examples
 --------
@@ -85,7 +85,7 @@ def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
 
 
 def is_cuda_array(obj: Any) -> bool:
-    """Returns True if ``obj`` has ``__cuda_array_interface__``; what that says is not checked."""
+    """Returns True if ``obj`` has ``__cuda_array_interface__``; its contents are not checked."""
     return hasattr(obj, "__cuda_array_interface__")
 
 
@@ -295,7 +295,7 @@ class MappedNDArray(DeviceVisibleNDArray):
 
 
 class ManagedNDArray(DeviceVisibleNDArray):
-    """A numpy array in memory that moves to its user, of :func:`pygpu.cuda.managed_array`.
+    """A numpy array in managed memory, from :func:`pygpu.cuda.managed_array`.
 
     Arguments are as in :class:`numpy.ndarray`.
 

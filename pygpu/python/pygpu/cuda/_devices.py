@@ -63,7 +63,7 @@ class Device:
 
     @property
     def compute_capability(self) -> tuple[int, int]:
-        """The device's generation; (8, 0) for the host, as which it compiles kernels."""
+        """The compute capability; for the host it is (8, 0), for which its kernels are compiled."""
         return self._device.compute_capability()
 
     @property
@@ -113,7 +113,7 @@ class Device:
             return self._context
 
     def reset(self) -> None:
-        """Frees unused memory, and resets the device where the driver can: its arrays end."""
+        """Frees unused memory, and resets the device if possible, which makes its arrays invalid."""
         if self._context is not None:
             self._context.reset()
         if _core.choose_backend() != "host":
@@ -183,7 +183,7 @@ def current_context(devnum: int | None = None) -> Context:
 
 
 def require_context(fn: _F) -> _F:
-    """Returns the function ``fn`` as it is: a device is always available where one is needed."""
+    """Returns the function ``fn`` unchanged: pygpu's functions select a device themselves."""
     return fn
 
 
@@ -249,7 +249,7 @@ def synchronize() -> None:
 def defer_cleanup() -> contextlib.AbstractContextManager[None]:
     """Defers the freeing of device memory for the ``with`` block; blocks may be nested.
 
-    Freeing plain memory waits for the device. Around work whose pace matters, that is put off until
+    Freeing plain memory waits for the device. Around time-critical work, freeing is deferred until
     the outermost block ends.
     """
     return current_context().defer_cleanup()

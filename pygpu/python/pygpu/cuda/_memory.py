@@ -39,7 +39,7 @@ def stream_or_none(stream: Any) -> Any:
 
 
 class DeviceAddress(ctypes.c_size_t):
-    """An address of device memory as an object of ctypes, which Python also uses as a number.
+    """A device address as a ctypes object that Python can also use as an integer.
 
     >>> int(cuda.device_array(4).device_ctypes_pointer) > 0
     True
@@ -115,7 +115,7 @@ class MemoryPointer:
 
     @property
     def owner(self) -> Any:
-        """The memory that this is a view of; the pointer itself if it is none."""
+        """The pointer that this one is a view of, or the pointer itself if it is not a view."""
         return self if self._owner is None else self._owner
 
     @property
@@ -178,7 +178,7 @@ class MemoryPointer:
         elements.fill(byte, stream_or_none(stream))
 
     def view(self, start: int, stop: int | None = None) -> MemoryPointer:
-        """Returns the bytes from ``start`` to ``stop``, by default the end; keeps the whole."""
+        """Returns a view of bytes ``start`` to ``stop`` (default: end) that keeps this pointer."""
         end = self.size if stop is None else stop
         if not 0 <= start <= end <= self.size:
             raise ValueError(
@@ -204,7 +204,7 @@ def bytes_spanned(array: Any) -> int:
 
 
 def is_device_memory(obj: Any) -> bool:
-    """Returns whether ``obj`` is device memory: of this package, or with numba's marks."""
+    """Returns True if ``obj`` is device memory of this package, or has numba's attributes."""
     marks = ("__cuda_memory__", "_is_device_memory")
     return isinstance(obj, GPUArray) or any(bool(getattr(obj, mark, False)) for mark in marks)
 
@@ -343,33 +343,33 @@ errmsg_contiguous_buffer = (
 
 
 class Contiguity:
-    """The methods of numba's arrays that tell their contiguity."""
+    """The methods of numba's arrays that return their contiguity."""
 
     def is_c_contiguous(self: Any) -> bool:
-        """Returns True if the elements follow each other in C order."""
+        """Returns True if the elements are contiguous in C order."""
         return self.flags["C_CONTIGUOUS"]
 
     def is_f_contiguous(self: Any) -> bool:
-        """Returns True if the elements follow each other in Fortran order."""
+        """Returns True if the elements are contiguous in Fortran order."""
         return self.flags["F_CONTIGUOUS"]
 
 
 class Flags(dict[str, bool]):
-    """Contiguity as numpy's arrays and as numba's show it."""
+    """The flags of an array, with the names of numpy and of numba."""
 
     @property
     def c_contiguous(self) -> bool:
-        """Whether the elements follow each other in C order."""
+        """True if the elements are contiguous in C order."""
         return self["C_CONTIGUOUS"]
 
     @property
     def f_contiguous(self) -> bool:
-        """Whether the elements follow each other in Fortran order."""
+        """True if the elements are contiguous in Fortran order."""
         return self["F_CONTIGUOUS"]
 
     @property
     def forc(self) -> bool:
-        """Whether they do in either."""
+        """True if the elements are contiguous in either order."""
         return self["C_CONTIGUOUS"] or self["F_CONTIGUOUS"]
 
 
@@ -413,7 +413,7 @@ def strides_like(ary: Any) -> tuple[tuple[int, ...] | None, Literal["C", "F"]]:
 
 
 def array_core(ary: Any) -> Any:
-    """Returns the part of ``ary`` that its other elements repeat."""
+    """Returns ``ary`` with extent 1 along axes of stride 0, whose elements repeat."""
     if not ary.strides or not ary.size or 0 not in ary.strides:
         return ary
     return ary[tuple(0 if stride == 0 else slice(None) for stride in ary.strides)]
@@ -431,7 +431,7 @@ def is_contiguous(ary: Any) -> bool:
 
 
 def sentry_contiguous(ary: Any) -> None:
-    """Raises ValueError if ``ary`` is contiguous in neither order."""
+    """Raises ValueError if ``ary`` is neither C-contiguous nor Fortran-contiguous."""
     # An element of the plain class is an array still.
     flags = array_core(GPUArray.view(ary) if isinstance(ary, GPUArray) else ary).flags
     if not (flags.c_contiguous or flags.f_contiguous):

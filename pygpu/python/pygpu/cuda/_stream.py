@@ -108,7 +108,7 @@ class Stream:
     def async_done(self) -> asyncio.Future[Stream]:
         """Returns an awaitable whose result is this stream, once all work queued so far has run.
 
-        A failure of the stream's work is its exception. An event loop has to run in this thread.
+        If the work fails, awaiting raises the failure. An event loop must run in this thread.
         """
         # A program that waits so has imported it; others need not.
         import asyncio
@@ -129,7 +129,7 @@ class Stream:
 
 
 class _Callbacks:
-    """Functions that wait for events, called in turn by a thread that ends with the last one."""
+    """Callbacks, each of which a thread calls after its event; the thread ends with the last."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -216,7 +216,7 @@ def raw(stream: Any) -> Any:
 
 
 def order_behind_default(stream: Any) -> None:
-    """Has later work of a stream run after earlier work of the default stream."""
+    """Orders later work of a stream after earlier work of the default stream."""
     mark = _core.Event(_DISABLE_TIMING)
     _core.Stream.from_handle(raw(stream)).wait_for_event(mark.record())
 
@@ -254,12 +254,12 @@ class Event:
         self._event.synchronize()
 
     def wait(self, stream: Any = 0) -> None:
-        """Has later work of ``stream`` run after the work before the mark; does not block."""
+        """Orders later work of ``stream`` after the event; the call does not block."""
         waiting = _core.Stream.from_handle(0 if raw(stream) is None else raw(stream))
         waiting.wait_for_event(self._event)
 
     def elapsed_time(self, evtend: Event) -> float:
-        """Returns the milliseconds to ``evtend``, both made with timing and reached."""
+        """Returns the milliseconds to ``evtend``; both must have timing and have occurred."""
         return self._event.time_till(evtend._event)
 
 
@@ -269,5 +269,5 @@ def event(timing: bool = True) -> Event:
 
 
 def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
-    """Returns the milliseconds from ``evtstart`` to ``evtend``, with timing and reached."""
+    """Returns the milliseconds between two events, which must have timing and have occurred."""
     return evtstart.elapsed_time(evtend)

@@ -1,4 +1,4 @@
-"""`import pycuda` in the processes that a program started which gets pygpu for PyCUDA.
+"""`import pycuda` in child processes of a program for which pygpu stands in for PyCUDA.
 
 `multiprocessing` hands `sys.path` on to the interpreters that it spawns, and other commands
 inherit `PYTHONPATH`; nothing else would make `import pycuda` mean pygpu there. So the folder of
