@@ -349,7 +349,7 @@ class Message:
 def read_message(source: CudaBuffer | BufferReader, pool: Any = None) -> Message:
     """Reads a message of Arrow's IPC format: its metadata to the host, its body in place.
 
-    If ``source`` is a reader, its position moves behind the message. ``pool`` is ignored: it exists
+    If ``source`` is a reader, its position moves past the message. ``pool`` is ignored: it exists
     for pyarrow's signature. Raises ``EOFError`` at the end, or at the mark of a stream's end.
     """
     reader = source if isinstance(source, BufferReader) else BufferReader(source)
