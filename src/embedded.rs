@@ -1,4 +1,4 @@
-//! The code that this build embeds, compiled ahead of time, and the backend that it tries first.
+//! The operations that this build contains as compiled code, and the backend that it tries first.
 
 use crate::choice::Choice;
 use codegen::compile::embedded::{self, EmbeddedTarget};

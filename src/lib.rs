@@ -19,8 +19,8 @@
 //! }
 //! ```
 //!
-//! A function exists only for the element types that support it, and its signature gives the result's type, so an
-//! impossible call does not compile. Indices and ranges make views, which share the memory:
+//! A function exists only for the element types that support it, and its signature gives the result's type. A call with
+//! an unsupported element type therefore does not compile. Indices and ranges make views, which share the memory:
 //!
 //! ```
 //! use gpuarray::{Choice, DeviceArray, s};

@@ -26,7 +26,7 @@ pub fn watch_process() {
     });
 }
 
-/// The devices of one vendor, or the host, with one interface for all.
+/// The devices of one vendor, or the host as a device, with one interface for all vendors.
 ///
 /// Programs get a backend from `gpuarray::open`, and devices from the backend; few call its other methods. Each backend
 /// implements the trait once, together with a function that loads the vendor's library and returns the object. A value

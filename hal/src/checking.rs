@@ -1,7 +1,7 @@
-//! Checks for faults of kernels while they run: which kinds are checked, and how reports describe memory.
+//! Checks of running kernels for errors: the kinds that are checked, and the descriptions of memory in reports.
 //!
-//! Only backends that run kernels on the host support it. The setting belongs to the process and applies to all
-//! launches requested while it is set.
+//! Only backends that run kernels on the host support checks. The setting belongs to the process and applies to
+//! all launches that are requested while it is set.
 
 use crate::environment;
 use crate::error::{Error, Result};
@@ -171,8 +171,8 @@ pub fn current() -> Checks {
 /// Checks for faults on every thread while this value lives. When it is dropped, the newest remaining `Checking`
 /// applies.
 ///
-/// Meanwhile, new allocations are filled, so that reads before any write are found, and descriptions of the arrays in
-/// them are kept. Freed memory is not reused for a while.
+/// While checks are on, new allocations are filled with a pattern, so that reads before any write are found, and
+/// descriptions of the arrays in them are kept. Freed memory is not reused for a while.
 ///
 /// ```
 /// use gpuarray::checking::{Checking, Checks, current};
@@ -246,13 +246,13 @@ const MOST_FREED: usize = 1 << 14;
 
 static NOTES: ProcessMutex<Notes> = ProcessMutex::new(Notes::default);
 
-/// Returns the place in the program that is allocating memory, for reports.
+/// Returns the source line of the program that is allocating memory, for reports.
 pub type Origin = fn() -> Option<String>;
 
 static ORIGIN: OnceLock<Origin> = OnceLock::new();
 
-/// Sets the function that finds the place in the program that allocates memory, in the program's own language. Only the
-/// first call has an effect.
+/// Sets the function that finds the source line of the program that allocates memory, in the program's own language.
+/// Only the first call has an effect.
 pub fn set_origin(origin: Origin) {
     let _ = ORIGIN.set(origin);
 }
@@ -294,7 +294,8 @@ pub fn note_content(address: u64, content: impl FnOnce() -> String) {
     }
 }
 
-/// Records the place in the program that allocated the memory. The [`Origin`] function is called without any lock held.
+/// Records the source line of the program that allocated the memory. The [`Origin`] function is called without any lock
+/// held.
 pub fn note_origin(address: u64) {
     let needs_origin = |notes: &Notes| {
         notes.by_address.get(&address).is_some_and(|note| note.origin.is_none() && !note.is_freed)
@@ -315,7 +316,7 @@ pub struct Description {
     pub range: Range<u64>,
     /// True if the allocation was freed.
     pub is_freed: bool,
-    /// The contents and the place of the allocation, as far as they are known.
+    /// The contents and the source line of the allocation, as far as they are known.
     pub text: String,
 }
 

@@ -13,7 +13,7 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// One GPU, or the host as one. Every method may be called from any thread.
+/// One GPU, or the host as a device. Every method may be called from any thread.
 ///
 /// Programs get devices from a [`Backend`](crate::Backend). A device creates streams, events and modules, and reports
 /// its properties and features. Functions that allocate take it as an argument. Each backend implements the trait for
@@ -21,8 +21,9 @@ use std::sync::Arc;
 /// most of them return `Unsupported` by default.
 ///
 /// The methods that allocate and free bytes are for the owning types of [`crate::memory`] and for other libraries.
-/// Programs use the owning types. Memory allocated here can be used on every stream immediately; memory from
-/// [`Stream::allocate`](crate::stream::StreamCore::allocate) is ordered with the work of its stream.
+/// Programs use the owning types instead, which free their memory when they are dropped. Memory allocated here can be
+/// used on every stream immediately; memory from [`Stream::allocate`](crate::stream::StreamCore::allocate) is ordered
+/// with the work of its stream.
 ///
 /// A device creates a program's objects, and a program can wait for all work of a device:
 ///

@@ -1,7 +1,8 @@
-//! Code that runs inside a device's work, and work that its program may interrupt.
+//! Code of the program that runs inside a device's work, and work that the program may interrupt.
 //!
 //! A caller that has to handle something else during long work, such as Python's signals, may end that work.
-//! Interrupt handlers of a kernel, and functions that a stream runs, are themselves part of a device's work.
+//! While a kernel is interrupted, the handler is part of the device's work, and so is a function that a stream
+//! runs. Such code must not wait for the device, because the device waits for it.
 
 use crate::error::{Error, Result};
 use std::cell::Cell;

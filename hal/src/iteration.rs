@@ -4,7 +4,7 @@
 use crate::operation::{Shape, Strides};
 use smallvec::SmallVec;
 
-/// The offset of each operand's address, in bytes.
+/// For each operand, the number of bytes by which its address moves.
 pub type Moves = SmallVec<[isize; 5]>;
 
 /// Simplifies an iteration: sorts the axes so that the first operand (the output) is walked in its memory

@@ -12,7 +12,8 @@ use std::sync::{Mutex, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
 /// Launching a graph, one launch at a time.
 pub const LAUNCHING: u8 = 1;
-/// Ordering and queueing uses of one shared memory. An operation on several memory objects holds the locks of all.
+/// Ordering and queueing uses of one memory that several streams use. An operation on several memory objects holds the
+/// locks of all.
 pub const ORDERING: u8 = 2;
 /// Making streams wait for each other. Held exclusively to begin or end a capture.
 pub const CAPTURING: u8 = 3;

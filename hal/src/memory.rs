@@ -95,7 +95,8 @@ enum Owner {
 /// # Safety
 /// Each [`DeviceMemory`] that [`Allocator::allocate`] returns
 /// - is memory of the requested device, with at least the requested number of bytes;
-/// - stays allocated until the object is dropped or released and the work that was ordered by it before then has run;
+/// - stays allocated until the object has been dropped or released, and the work that used the object before that has
+///   run;
 /// - shares no byte with another live `DeviceMemory`, nor with anything that is accessed in another way than through
 ///   this object.
 ///

@@ -1,10 +1,9 @@
 //! Work that is first tried without waiting, for callers that hold a lock that others need, such as
 //! Python's interpreter lock.
 //!
-//! The work ends, with nothing done, at the first point where it would take long or wait for another thread: when
-//! code has to be compiled or loaded, or streams have to be ordered. The caller then releases its lock and repeats
-//! the work. After part of the work has been queued, the rest may wait, because repeating that part would queue it
-//! twice.
+//! The first try ends without an effect as soon as the work would take long or wait for another thread: when code has
+//! to be compiled or loaded, or streams have to be ordered. The caller then releases its lock and repeats the work.
+//! After part of the work has been queued, the rest may wait, because repeating that part would queue it twice.
 
 use crate::error::{Error, Result};
 use std::cell::Cell;

@@ -1,10 +1,10 @@
 //! Builtin operations as values, which a backend executes natively or compiles from source.
 //!
-//! An [`Operation`] is sealed: [`Operation::new`] checks a [`Description`] and converts its scalars to the
-//! kernels' types, and nothing changes it afterwards. Backends do not repeat the checks or conversions. The
-//! array layer guarantees the conditions that a description does not show: shapes agree, every address that the strides
-//! reach is inside a live allocation, outputs do not partly overlap inputs, and axes that can be merged are
-//! merged ([`crate::iteration`]). So executing an operation is `unsafe`.
+//! An [`Operation`] cannot be changed: [`Operation::new`] checks a [`Description`] and converts its scalars to the
+//! kernels' types, and no method changes the result. Backends do not repeat the checks or conversions. The array layer
+//! guarantees the conditions that a description does not show: shapes agree, every address that the strides reach is
+//! inside a live allocation, outputs do not partly overlap inputs, and axes that can be merged are merged
+//! ([`crate::iteration`]). So executing an operation is `unsafe`.
 //!
 //! Strides are in bytes, one per axis of `shape`; zero repeats an element along the axis.
 

@@ -26,8 +26,8 @@ pub struct DeviceId {
     pub backend: &'static str,
     /// The number of the device in its backend, counted from 0.
     pub ordinal: usize,
-    /// The opening of the backend that the device belongs to. Two openings share no memory, streams or events, even
-    /// for the same hardware. See [`DeviceId::next_instance`].
+    /// The number of the opening of the backend that the device belongs to. If a backend is opened twice, the two
+    /// openings share no memory, streams or events, even for the same hardware. See [`DeviceId::next_instance`].
     pub instance: u32,
 }
 

@@ -1,11 +1,11 @@
 //! Tracks the stream that each thread is queueing work on, for captures that are about to begin.
 //!
 //! An operation first checks whether its stream captures, and then queues its work. If a capture began in between, it
-//! would contain the work, but its graph would not keep the memory that the work uses. So each thread stores the
-//! stream in its own cell before it checks for captures, and a capture is announced before it reads the cells: one of
-//! the two sees the other. A capture waits for the threads that are queueing on its stream. A thread that sees an
-//! announcement stores the stream under the lock that captures take to begin, so the capture has either begun or will
-//! wait for the thread.
+//! would contain the work, but its graph would not keep the memory that the work uses. So each thread stores the stream
+//! in its own cell before it checks for captures, and a capture announces itself before it reads the cells. Therefore
+//! at least one of the two sees the other. A capture waits for the threads that are queueing on its stream. A thread
+//! that sees an announcement stores the stream under the lock that captures take to begin, so the capture has either
+//! begun or will wait for the thread.
 //!
 //! This makes checking for a capture and acting on the result atomic: work is captured and its memory kept, or
 //! neither; an event is marked as captured exactly if it is. A capture begins on a stream, or a stream joins one,
@@ -99,7 +99,7 @@ impl Cell {
             || self.streams.iter().map(stream).any(|it| it != 0 && concerned(it))
     }
 
-    /// Stores a stream in a free place; returns the place, or [`PLACES`] if all are taken.
+    /// Stores a stream in a free entry; returns the entry's index, or [`PLACES`] if all are taken.
     #[inline]
     fn enter(&self, stream: u64) -> u8 {
         let [first, ..] = &self.streams;

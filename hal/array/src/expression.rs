@@ -28,8 +28,9 @@ use std::sync::{Arc, Mutex};
 ///
 /// An expression is made of element-wise functions of arrays, numbers and other expressions. Shapes and types are
 /// checked when it is made. [`Expression::evaluate`] computes it in one pass over the arrays' memory, without memory
-/// for intermediate values, and keeps the result. The elements are those that the functions would give one after the
-/// other, to the last bit. The arrays are read at that time: an expression has the elements that they have then.
+/// for intermediate values, and keeps the result. The elements are the same, to the last bit, as if the functions ran
+/// one after the other. The arrays are read when the expression is evaluated, so later writes to them before that time
+/// change the result.
 ///
 /// ```
 /// use gpuarray::{DeviceArray, Expression, Number, function::{BinaryFunction, UnaryFunction}};
@@ -408,19 +409,20 @@ impl Expression {
         &self.0.layout
     }
 
-    /// Returns true if not many more functions can be added before a part of the expression is computed.
+    /// Returns true if the expression is so large that a few more functions would force a part of it to be computed.
     pub fn is_large(&self) -> bool {
         let Size { steps, inputs, .. } = self.0.size;
         steps > Formula::MOST_STEPS / 2 || inputs > Formula::MOST_INPUTS / 2
     }
 
-    /// Says whether the program refers to the value itself, so that it is stored when a [`FusedBlock`] ends.
+    /// Sets whether the program still refers to this expression. If it does, the end of a [`FusedBlock`] computes and
+    /// stores it.
     pub fn keep(&self, is_kept: bool) {
         self.0.is_kept.store(is_kept, Ordering::Release);
     }
 
-    /// Notes the line of the program that asked for the value, by [`line_number`](hal::recording::line_number). Errors
-    /// of its computation name it.
+    /// Stores the line of the program that asked for the value, by [`line_number`](hal::recording::line_number). Errors
+    /// of the computation name this line.
     pub fn asked_at(&self, line: u32) {
         self.0.line.store(line, Ordering::Relaxed);
     }

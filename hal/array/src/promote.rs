@@ -7,8 +7,8 @@ use hal::scalar::Scalar;
 use hal::{Complex, ErrorKind, Status};
 use std::fmt;
 
-/// A number without a size, as programs write it. It takes the type of the array that it is combined with (numpy's
-/// rule since 2.0).
+/// A number whose type has a kind but not a size, as programs write it. It takes the type of the array that it is
+/// combined with (numpy's rule since 2.0).
 ///
 /// A number takes the array's type, unless the number needs another kind:
 ///

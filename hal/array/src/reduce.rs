@@ -191,8 +191,8 @@ impl Array {
         })
     }
 
-    /// Combines the elements at `subset`, a one-dimensional array of integer indices, into an array without
-    /// axes. This array is read as one-dimensional. An index outside the array reads zero.
+    /// Combines the elements at `subset`, a one-dimensional array of flat indices, into an array without axes.
+    /// An index outside the array reads zero.
     ///
     /// # Errors
     /// As for [`Array::reduce`] and [`Array::take`].

@@ -10,7 +10,8 @@ use hal::operation::{Operation, Scan, Shape, Strides};
 use hal::scalar::Scalar;
 
 impl Array {
-    /// Returns running values along an axis, in a new array of type `compute`.
+    /// Returns the running values of a reduction, such as cumulative sums, along an axis, in a new
+    /// array of type `compute`.
     ///
     /// # Errors
     /// `IndexOutOfRange` for an axis that does not exist; `InvalidType` if the reduction does not

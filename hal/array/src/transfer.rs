@@ -9,8 +9,8 @@ use hal::stream::{Direction, Transfer};
 
 impl Array {
     /// Copies bytes from host memory to all elements of the array, in this array's memory order.
-    /// With `wait`, the call returns after the bytes have arrived, else after the copy is queued on
-    /// the array's stream.
+    /// If `wait` is true, the call returns after the bytes have arrived, otherwise after the copy
+    /// is queued on the array's stream.
     ///
     /// # Errors
     /// `InvalidArgument` if the array is not contiguous.

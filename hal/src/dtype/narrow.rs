@@ -1,7 +1,7 @@
 //! Floating-point types that are stored in 16 bits and calculated with in wider types.
 //!
-//! This file has all that the processor needs for such a type: scalars, casts and the host's kernels
-//! follow from [`Narrow`] and from the type's row in the table of dtypes.
+//! This file contains all code for such a type on the CPU: scalars, casts and the host's kernels are
+//! generated from [`Narrow`] and from the type's row in the table of dtypes.
 
 use super::Element;
 use types::{bf16, f16};

@@ -1,10 +1,10 @@
 //! Guards that order the streams that use a memory object.
 //!
 //! **Fast path.** Most memory is only ever used by the stream that allocated it. Such a use costs two atomic
-//! additions, to enter and to leave the fast path, and one fence per operation. The first use by another stream
-//! marks the memory as shared and waits for uses that are still inside the fast path, which only queue work.
-//! From then on, each use takes the memory's own lock. Under the lock, streams are made to wait for each other
-//! with events, by the rule of [`super::order`], and the work is queued.
+//! additions, to enter and to leave the fast path, and one fence per operation. The first use by another stream marks
+//! the memory as shared between streams, and waits for uses that are still inside the fast path; these only queue work,
+//! so the wait is short. From then on, each use takes the memory's own lock. Under the lock, streams are made to wait
+//! for each other with events, by the rule of [`super::order`], and the work is queued.
 //!
 //! **Locks.** An operation on several memory objects first waits, without a lock, for uses inside their fast
 //! paths. It then takes the locks in the order of the objects' addresses. Two operations therefore wait for each

@@ -1,5 +1,5 @@
-//! Uses of memory by its address, which keep it allocated. Every export of memory to other libraries and processes
-//! takes such a lease.
+//! Leases, which keep memory allocated while other code uses it by its address. Every export of memory to other
+//! libraries and processes takes a lease.
 
 use crate::error::{Error, Result};
 use crate::memory::{Access, DeviceMemory, Owner, usage};

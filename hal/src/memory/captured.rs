@@ -1,8 +1,8 @@
 //! Objects that captured work uses, kept until every graph made of the capture is gone.
 //!
-//! A graph replays with the addresses of its capture. So memory that captured work uses, or that is allocated or freed
-//! on a capturing stream, must stay allocated until the graph is gone. A backend keeps a [`CapturedMemory`] for each
-//! capture in progress, and a [`GraphUses`] in each graph.
+//! Each launch of a graph uses the addresses of its capture. So memory that captured work uses, or that is allocated or
+//! freed on a capturing stream, must stay allocated until the graph is destroyed. A backend keeps a [`CapturedMemory`]
+//! for each capture in progress, and a [`GraphUses`] in each graph.
 
 use crate::error::Result;
 use crate::locks::{KEPT, LAUNCHING, LEAF, Ranked};

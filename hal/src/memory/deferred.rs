@@ -1,4 +1,4 @@
-//! Work that has not been queued yet, and reads memory when it is.
+//! Deferred work, which is queued later, and the memory that it will read.
 
 use super::{Access, DeviceMemory, Use};
 use crate::error::Result;
@@ -7,7 +7,8 @@ use smallvec::SmallVec;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{OnceLock, Weak};
 
-/// Work that a program has asked for, and that is queued later. It reads memory then.
+/// Work that a program has asked for, and that is queued later. It reads its memory when it is
+/// queued.
 pub trait Deferred: Send + Sync {
     /// Queues the work. Called before `memory`, which it may read, is written or freed.
     ///
@@ -93,8 +94,8 @@ impl<'a> AnnouncedWrites<'a> {
 }
 
 impl DeviceMemory {
-    /// Returns true if all writes of the memory are known here, so that work that reads it can be deferred: not
-    /// if other code may write by the address.
+    /// Returns true if work that reads the memory can be deferred: this library knows all writes, because no
+    /// other code has the address.
     pub fn can_be_read_later(&self) -> bool {
         let whole = self.whole();
         whole.leases.load(Ordering::SeqCst) == 0
@@ -110,8 +111,8 @@ impl DeviceMemory {
         std::ptr::eq(self.whole(), other.whole())
     }
 
-    /// Notes that the program gets the address as a number, by which it may write later. Work that reads the memory is
-    /// not deferred from now on.
+    /// Records that the program gets the address as a number, and may use it to write later. From now on, work that
+    /// reads the memory is not deferred.
     ///
     /// # Errors
     /// Those of deferred work that reads the memory.

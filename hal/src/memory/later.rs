@@ -1,5 +1,5 @@
-//! Values that are dropped in a host function, and whose destruction may wait for the function's stream. A thread per
-//! device drops them instead.
+//! Values that a host function drops, although their destruction may have to wait for the function's own stream. A
+//! separate thread for each device drops them instead.
 
 use crate::interruption::is_in_function;
 use crate::poison::caught;

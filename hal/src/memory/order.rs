@@ -62,9 +62,9 @@ impl Queue for Arc<dyn Stream> {
 
 /// The uses of one memory after which later uses have to be ordered.
 ///
-/// Every stream in `readers`, except the writer itself, has waited for the writer since the last write. The writer
-/// is among them if it has read after another stream used the memory, because that stream's wait does not cover
-/// the read.
+/// Every stream in `readers`, except the writer itself, has waited for the writer since the last write. The writer is
+/// in `readers` if it has read the memory after another stream used it, because the other stream's wait does not cover
+/// that read.
 #[derive(Clone, Debug)]
 pub(super) struct Uses<S> {
     /// The stream of the last write.

@@ -1,4 +1,4 @@
-//! The streams that use one memory: uses inside its fast path, and the uses after which later ones are ordered.
+//! The uses of one memory by streams: those inside its fast path, and those after which later uses are ordered.
 //! Operations use this through [`AccessGuard`](super::AccessGuard), which implements the lock protocol.
 
 use super::DeviceMemory;

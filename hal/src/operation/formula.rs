@@ -201,7 +201,7 @@ impl Fused {
     }
 }
 
-/// The values of a formula, as the elements of an array that is not stored.
+/// The values of a formula, which a reduction reads like the elements of an array, but which are not stored.
 ///
 /// The values are in the order of that array's memory: the value of the inputs' elements at an index is the `n`-th
 /// element in memory if the index is the `n`-th of `shape` in C order.

@@ -31,7 +31,7 @@ use std::sync::Arc;
 pub enum CaptureMode {
     /// Such calls are refused on every thread.
     Global,
-    /// Such calls are refused on the capturing thread.
+    /// The driver refuses such calls on the capturing thread.
     #[default]
     ThreadLocal,
     /// No call is refused.

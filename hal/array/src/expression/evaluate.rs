@@ -1,4 +1,5 @@
-//! The computation of expressions: formulas, and operations one by one where formulas are not available.
+//! Computes expressions: as one formula, or as separate operations where the backend does not support
+//! formulas.
 
 use super::{Expression, Leaf, Node, Part, Pending, State};
 use crate::Array;

@@ -1,5 +1,5 @@
-//! The functions of typed arrays: each is a type, which is defined for the element types that have
-//! the function, and knows the type of its value.
+//! The functions of typed arrays. Each function is a type; a trait is implemented for it and each
+//! element type that supports the function, and names the type of its value.
 //!
 //! ```
 //! use gpuarray::DeviceArray;

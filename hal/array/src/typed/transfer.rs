@@ -1,8 +1,8 @@
 //! Copies between typed arrays and the host.
 //!
-//! A copy from or to ordinary memory waits, so a slice is sufficient. A copy that does not wait needs memory
-//! that is not freed or used meanwhile, even if the program leaks the copy: it owns a [`PinnedBuffer`] until it
-//! is done.
+//! A copy from or to ordinary memory waits, so it can use a slice. A copy that does not wait needs memory that
+//! is not freed or used meanwhile, even if the program leaks the copy. Such a copy therefore owns a
+//! [`PinnedBuffer`] until it is done.
 
 use super::DeviceArray;
 use crate::layout::shape_text;

@@ -81,8 +81,8 @@ impl PinnedPool {
         PinnedPool(Arc::new(State { bins, options, device, drop_blocks }))
     }
 
-    /// Returns a block of at least `size` bytes, kept or new. Its bytes are whatever the last user left. If
-    /// memory is short, kept blocks are freed, the largest first.
+    /// Returns a block of at least `size` bytes, kept or new. Its bytes have the values that the last user
+    /// stored. If memory is short, kept blocks are freed, the largest first.
     ///
     /// # Errors
     /// `OutOfMemory`; `Overflow` for a size larger than any block; `InvalidArgument` if the pool's memory
