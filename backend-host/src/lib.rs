@@ -1,6 +1,6 @@
 //! The embedded default backend: streams, events, memory and kernels on the CPU.
 //!
-//! It needs only the machine itself. Its status codes are those that CUDA and HIP share.
+//! It does not need a driver. Its status codes are the codes that CUDA and HIP share.
 
 mod attributes;
 mod capture;

@@ -1,7 +1,8 @@
 //! Streams of the host.
 //!
 //! A stream runs its work in order on its own thread. The default stream runs work immediately on the calling
-//! thread, unless work that it has to wait for is queued. Small operations therefore need no thread switch.
+//! thread, unless other work for which it must wait is queued. Small operations therefore do not need a thread
+//! switch.
 
 mod capture;
 mod graph;

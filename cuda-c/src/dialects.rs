@@ -1,9 +1,9 @@
-//! CUDA C as nvcc takes it, for the compilers that take less of it.
+//! Adapts CUDA C that was written for nvcc to compilers that support less of it.
 //!
 //! Programs for PyCUDA and nvcc use headers, macros, options and functions that run-time compilers lack. [`adapted`]
-//! puts these in front of a program, or in place of its `#include` lines. It changes the program's own lines in two
-//! respects only: functions for the host alone are left out, and an attribute after the body of a structure moves to
-//! where the compiler reads it as nvcc does.
+//! puts these in front of a program, or in place of its `#include` lines. It changes the program's own lines in only
+//! two ways: functions for the host are left out, and an attribute after the body of a structure moves to a position
+//! where the compiler accepts it.
 //!
 //! | compiler | additions |
 //! |---|---|

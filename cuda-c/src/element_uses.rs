@@ -1,4 +1,5 @@
-//! The arrays in the statements of a generated kernel, which runs them for each element `i`.
+//! Finds how the statements of a generated kernel, which runs them for each element `i`, use its
+//! arrays.
 
 use crate::dialects::code::{code_of, directives, words};
 use crate::regions::edited;

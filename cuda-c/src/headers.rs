@@ -1,4 +1,4 @@
-//! The headers of the language, which are embedded: one tree, `include`, for all compilers.
+//! The headers of the language, which the library contains: one tree, `include`, for all compilers.
 
 /// Name and text of each file for kernels on the host. GPUs' compilers share some of them.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/host_headers.rs"));

@@ -1,6 +1,6 @@
-//! Renames functions of a program whose names compilers treat as functions of the C library. GCC inlines
-//! nothing that calls a `vfork` or `setjmp`, and clang evaluates a `strlen` or `ffs` as the library's
-//! function, although the program's own function may do something else.
+//! Renames functions of a program whose names compilers treat as functions of the C library. GCC does not
+//! inline a function that calls a `vfork` or `setjmp`. Clang evaluates a `strlen` or `ffs` as the
+//! library's function, although the program's own function may do something else.
 
 use crate::tokens::Tokens;
 use crate::tree::Items;

@@ -1,4 +1,4 @@
-//! A front end for CUDA C: text in, text for a C++ compiler out.
+//! A front end for CUDA C: it translates a program's text to a text for a C++ compiler.
 //!
 //! [`dialects`] adapts a program as nvcc takes it to a run-time compiler or to the host's. [`Signatures`] reads the
 //! parameters of kernels from such a program. [`diagnostics()`] turns any compiler's log into messages about it.
@@ -6,7 +6,8 @@
 //! For the host, the crate then reads the text that a preprocessor has written, with the language's headers
 //! ([`headers()`]) before the program. [`unit()`] turns it into a text for a C++ compiler. [`program_messages`] turns the
 //! compiler's log into messages about the program; [`without_constexpr`] and [`refused_variants`] say how to change a
-//! text that the compiler refuses. [`defined_out_of_range`] gives a unit's integers a GPU's results.
+//! text that the compiler refuses. [`defined_out_of_range`] makes conversions and shifts of integers in a unit
+//! return a GPU's results.
 //!
 //! The crate runs no compiler. `include/gpuarray_abi.h` declares the interface between a compiled unit and its
 //! executor.

@@ -1,4 +1,4 @@
-//! Temporary folders, which compilers read headers from and write code to.
+//! Temporary folders, from which compilers read headers and to which they write code.
 
 use std::ffi::OsStr;
 use std::fs;

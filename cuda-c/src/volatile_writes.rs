@@ -1,4 +1,4 @@
-//! Makes the lanes of a warp meet at assignments to volatile shared memory.
+//! Makes the lanes of a warp wait for each other at assignments to volatile shared memory.
 //!
 //! Programs written before `__syncwarp` exchange values between the lanes of a warp through volatile shared
 //! memory without a barrier: `s[t] += s[t + 16]; s[t] += s[t + 8];`.

@@ -1,4 +1,5 @@
-//! The parameters of a launch: its shape, and the choices that a device leaves open.
+//! The parameters of a launch: its shape, and settings for the properties that CUDA does not
+//! define.
 
 /// The shape of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! Formulas: the iteration space in pieces whose intermediate values stay in a processor's cache.
 //!
 //! Each step of a formula is an element-wise operation on a piece. Values that later steps need, and that are not
-//! outputs, are in a buffer of the thread, where a step that is no longer needed leaves its place to a later one.
+//! outputs, are in a buffer of the thread. Once a step's values are no longer needed, a later step reuses their part of
+//! the buffer.
 
 mod loops;
 

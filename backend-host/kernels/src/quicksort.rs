@@ -1,7 +1,7 @@
 //! Sorts integers. Quicksort divides them by pivots, with vectors if the processor has them, until few are left.
 //!
-//! A step writes the lesser elements to the place that it reads from, and the greater ones to a second place of the
-//! same size, so that it needs no branch that depends on elements. The last step writes to the row.
+//! A step writes the lesser elements back to the memory that it reads from, and the greater elements to a second buffer
+//! of the same size, so that no branch depends on the elements. The last step writes to the row.
 
 use rayon_core::Scope;
 

@@ -1,7 +1,7 @@
 //! Sorts real numbers of every type as integers in the same order.
 //!
-//! The sort of integers disregards the order of equal ones. Elements that differ and are equal, which are zeros and
-//! NaN, are put back in their order afterwards. To sort indices, each integer is joined with its index.
+//! The sort of integers disregards the order of equal ones. Zeros of both signs compare equal, and so do NaNs with
+//! different bits; their original order is restored afterwards. To sort indices, each integer is joined with its index.
 
 use super::merge::memory;
 use super::multiversion::select_variant;

@@ -4,8 +4,8 @@
 //! has a segment of its own. Each block starts at a page boundary, after a page for its handle, which is used
 //! only if the block is exported. A process that opens a block therefore never maps bytes of another block.
 //!
-//! A freed block serves later requests. A few small blocks wait unchanged for a request of the same size. The
-//! range of a block that was exported is never reused: its pages are freed, so a process that still maps it
+//! A freed block serves later requests. A few small blocks are kept unchanged for a request of the same size.
+//! The range of a block that was exported is never reused: its pages are freed, so a process that still maps it
 //! sees zeros and never another block.
 
 mod state;

@@ -1,8 +1,8 @@
-//! Attributes after the body of a structure, where compilers read them otherwise than nvcc does.
+//! Moves attributes after the body of a structure, which other compilers read differently from nvcc.
 //!
 //! NVRTC gives the alignment in `struct { ... } __align__(16) pair;` to the name alone, and `sizeof` of that type is
-//! wrong. Clang gives the attribute in `struct pair { ... } __constant__ first;` to the structure, for which it means
-//! nothing.
+//! wrong. Clang gives the attribute in `struct pair { ... } __constant__ first;` to the structure, where it has no
+//! effect.
 
 use super::Dialect;
 use super::code::{code_of, definitions, without_directives, words};

@@ -1,4 +1,4 @@
-//! A text before any preprocessor: its code, words, directives and `#include` lines.
+//! Reads a text that is not preprocessed: its code, words, directives and `#include` lines.
 
 use crate::tokens::raw_end;
 use std::collections::HashSet;

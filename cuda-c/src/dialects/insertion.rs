@@ -1,5 +1,5 @@
-//! The headers of this crate in place of their `#include` lines. A text that then reads no file is compiled once for
-//! all processes.
+//! Inserts the headers of this crate in place of their `#include` lines. If the text then does not read a file, its
+//! compiled code is cached for all processes.
 
 use super::Dialect;
 use super::code::{code_of, definitions, directives, includes};

@@ -1,5 +1,5 @@
-//! Macros by which a program for CUDA asks what compiles it, where the compiler lacks them. PyCUDA's programs are
-//! compiled by nvcc, which defines `__NVCC__`; AMD's compiler defines none of CUDA's.
+//! Defines the macros by which a CUDA program recognises its compiler, for compilers that lack them. PyCUDA's programs
+//! are compiled by nvcc, which defines `__NVCC__`; AMD's compiler defines none of CUDA's.
 
 use super::Dialect;
 use super::amd::is_of_hip;

@@ -1,4 +1,4 @@
-//! Options of nvcc for run-time compilers, and the macros among them.
+//! Translates options of nvcc for run-time compilers, and finds the macros that they define.
 
 use super::Dialect;
 use super::macros::{is_asked_for, is_fast};

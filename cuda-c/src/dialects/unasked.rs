@@ -1,4 +1,4 @@
-//! The headers that nvcc includes in front of every program, as far as a text uses their names.
+//! Adds the headers that nvcc includes before every program, if a text uses their names.
 
 use super::code::{after, word_set, words};
 use super::insertion::Headers;

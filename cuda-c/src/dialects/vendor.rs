@@ -1,4 +1,4 @@
-//! NVIDIA's headers: in a toolkit, or in packages of PyPI.
+//! Finds NVIDIA's headers: in a toolkit, or in packages from PyPI.
 
 use super::Dialect;
 use super::code::includes;

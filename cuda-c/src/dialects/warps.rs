@@ -1,7 +1,8 @@
 //! Warp functions for AMD's compilers, whose wavefronts may have 64 lanes.
 //!
-//! The header decides by the type of a mask how many lanes a call is about. `warpSize` and `__activemask` take no mask.
-//! They have CUDA's meaning in texts for CUDA alone, and the device's in others: a program for HIP keeps its meaning.
+//! By the type of a mask, the header decides on how many lanes a call works. `warpSize` and `__activemask` do not have
+//! a mask. In a text for CUDA only they have CUDA's meaning, and in other texts the device's meaning, so that a program
+//! for HIP works as before.
 
 use super::amd::{is_number_vector, is_of_hip};
 use super::code::{after, closing, definitions, includes, word_set, words};

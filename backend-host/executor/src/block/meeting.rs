@@ -1,4 +1,5 @@
-//! Lanes of a warp that wait for each other, by a mask or at the place where they arrive.
+//! Lanes of a warp that wait for each other: the lanes of a mask, or the lanes that arrive at one
+//! source location.
 
 use super::{Block, Place, Wait, text_of};
 use crate::abi::{Combine, Lanes};

@@ -1,4 +1,4 @@
-//! Finds the memory that contains an address, if a kernel may access it.
+//! Finds the allocation or variable that contains an address, if a kernel may access it.
 
 use super::block::Block;
 use super::heap;

@@ -1,5 +1,5 @@
-//! Knowledge that atomic operations publish to the threads that read their results: an ordered list per
-//! variable.
+//! For each variable with atomic operations, the accesses that are ordered before a read of its value, as
+//! an ordered list.
 
 use super::order::{Event, Knowledge};
 use std::collections::HashMap;

@@ -1,4 +1,5 @@
-//! Runs one block at a time: the threads of a cooperative launch take turns.
+//! Runs one block at a time: the operating-system threads that run the blocks of a cooperative
+//! launch take turns.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
