@@ -129,7 +129,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
     return c if c.dtype.kind == "c" else c.clip(-1, 1)
 
 
-# The place of a quantile among n sorted elements is n q + alpha + q (1 - alpha - beta) - 1, from
+# The position of a quantile among n sorted elements is n q + alpha + q (1 - alpha - beta) - 1, from
 # Hyndman and Fan, "Sample quantiles in statistical packages", 1996.
 _CONTINUOUS = {
     "linear": (1, 1),
@@ -139,7 +139,7 @@ _CONTINUOUS = {
     "median_unbiased": (1 / 3, 1 / 3),
     "normal_unbiased": (3 / 8, 3 / 8),
 }
-# The places of the methods whose results are elements.
+# The positions of the methods whose results are elements.
 _ELEMENTS: dict[str, Any] = {
     "lower": lambda q, n: np.floor(q * (n - 1)),
     "higher": lambda q, n: np.ceil(q * (n - 1)),
