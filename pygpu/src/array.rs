@@ -153,7 +153,7 @@ impl Content {
 ///     The extents of the axes, at most 64.
 /// dtype : dtype
 ///     The type of the elements: a boolean, integer, floating-point or complex type of numpy, or a
-///     record of fixed size, which can be stored but not calculated with. None means float64.
+///     record of fixed size, which can be stored but not used in arithmetic. None means float64.
 /// allocator : callable, optional
 ///     Takes a number of bytes and returns memory, for this array and the results of its
 ///     operations; `driver.mem_alloc` if omitted.

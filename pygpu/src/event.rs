@@ -134,7 +134,7 @@ impl PyEvent {
         Ok(format!("<Event {:#x} of {}>", event.handle(), event.device_id()))
     }
 
-    /// Records the event: marks this place in the work of a stream (`cuEventRecord`,
+    /// Records the event: marks the end of a stream's queued work (`cuEventRecord`,
     /// `hipEventRecord`).
     ///
     /// Parameters

@@ -34,7 +34,7 @@ pub(crate) const PER_THREAD: u64 = 2;
 /// Parameters
 /// ----------
 /// flags : int
-///     1 for a stream that does not wait for the default stream, nor the default stream for it; else 0.
+///     1 for a stream that is independent of the default stream: neither waits for the other; else 0.
 /// priority : int
 ///     Work of streams with lower numbers runs sooner; 0 is the default.
 ///

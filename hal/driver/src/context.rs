@@ -1,5 +1,5 @@
-//! The primary context of a device: retained at first use, and made current for each call, which then restores the
-//! thread's own context.
+//! The primary context of a device. It is retained at first use. Each call makes it current, and afterwards restores
+//! the thread's own context.
 
 use super::calls::Handle;
 use super::capture_state::{CaptureState, capture_of};

@@ -1,5 +1,5 @@
-//! The differences between the two vendors, as far as the table of calls cannot express them, and a vendor's driver:
-//! its calls, and the errors that its status numbers mean.
+//! The differences between the two vendors that the table of calls cannot express. Also a vendor's driver: its calls,
+//! and the errors that its status numbers mean.
 
 use super::blas::Blas;
 use super::calls::{Calls, Handle};

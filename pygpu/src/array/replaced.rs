@@ -248,8 +248,8 @@ impl GPUArray {
 #[pymethods]
 impl GPUArray {
     /// Moves the object to other memory: an allocation or an address with room for its shape and strides. With
-    /// None or a null address, it has no memory, and can only be given some. The previous memory is kept as long
-    /// as the object.
+    /// None or a null address, the object has no memory, and can only be given other memory. The previous memory is
+    /// kept as long as the object.
     #[setter]
     fn set_gpudata(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = value.py();

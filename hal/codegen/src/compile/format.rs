@@ -1,5 +1,5 @@
-//! The form of bytes that are passed in as code. Drivers only get the start of the code, and read
-//! past its end if it is damaged.
+//! Checks the format of bytes that are passed in as code. Drivers get only the address of the code,
+//! and read past its end if it is damaged.
 //!
 //! The checks cover everything that locates data: the counts, offsets and sizes of every form,
 //! including those of contained ELF files, whose tables, names and links are followed. The contents

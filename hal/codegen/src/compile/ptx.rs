@@ -1,5 +1,5 @@
-//! PTX of many kernels, taken apart: a driver compiles all of a module before the first of its
-//! kernels runs, so each specification has a module of its own.
+//! Splits PTX of many kernels into one module for each specification, because a driver compiles the
+//! whole module before the first of its kernels runs.
 
 pub(super) mod relative;
 
