@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 /// names its lines.
 pub const GENERATED: &str = "generated source";
 
-/// What replaces `__` in functions of CUDA C that headers define anew.
+/// The prefix that replaces `__` in functions of CUDA C that pygpu's headers define themselves.
 const RENAMED: &str = "pygpu_";
 /// The most messages, and the most notes of one.
 const MOST: (usize, usize) = (20, 3);
@@ -46,7 +46,7 @@ pub fn diagnostics(log: &str, text: &str, file: &str) -> String {
     let all: Vec<Found<'_>> = errors.map(|it| located(it, &lines)).collect();
     // Errors in generated text follow from those in a program's.
     let best = all.iter().map(|it| it.rank).max();
-    // What follows at the same position is about the same mistake.
+    // Further messages at the same position are about the same mistake.
     let mut said: Vec<(String, &str)> = Vec::new();
     let mut shown = Vec::new();
     for found in all.iter().filter(|it| Some(it.rank) == best || it.rank == Rank::Program) {
@@ -133,7 +133,7 @@ enum Rank {
     Program,
 }
 
-/// A message, and what it is about.
+/// A message, and the position in the program that it is about.
 #[derive(Debug)]
 struct Found<'a> {
     message: &'a Message<'a>,

@@ -44,7 +44,7 @@ impl Buffer {
     }
 }
 
-/// What a thread keeps from one piece of a formula to the next.
+/// The memory that a thread keeps from one piece of a formula to the next.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     values: Buffer,
@@ -217,7 +217,7 @@ impl<'a> Steps<'a> {
         Steps { formula, places, elements, memory }
     }
 
-    /// Computes a piece. `here` returns the piece of an input, and `output` that of an output.
+    /// Computes a piece. `here` returns the piece of an input, and `output` the piece of an output.
     ///
     /// # Safety
     /// See [`hal::operation`]; the piece has at most the number of elements.

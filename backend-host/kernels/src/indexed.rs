@@ -251,7 +251,7 @@ pub(super) unsafe fn gather(operation: &Gather, workers: &Workers<'_>) {
             (length(rows), length(columns), without(&shape, &[rows, columns]));
         let mut scratch = Scratch::new();
         for_each(&outer, &strides, first, |start| {
-            // Tiles beside each other follow each other, because they share cache lines of the source.
+            // Neighbouring tiles are computed one after the other, because they share cache lines of the source.
             let tiles = (0..rows)
                 .step_by(ROWS)
                 .flat_map(|row| (0..length).step_by(width).map(move |column| (row, column)));

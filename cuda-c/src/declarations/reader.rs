@@ -72,7 +72,7 @@ impl Reader<'_, '_> {
         self.found.edits.push((all[first].start, all[last].end, replacement));
     }
 
-    /// Adds what a unit needs of a declaration.
+    /// Adds the kernels, constants and qualifiers of a declaration to the result.
     fn declaration(&mut self, declared: &Declared) {
         let tokens = self.tokens;
         let (begin, end, parameters) = (declared.range.start, declared.end(), declared.parameters);

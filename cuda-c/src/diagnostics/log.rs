@@ -1,6 +1,6 @@
 //! The messages in the logs of compilers: GCC and clang (`file:3:7: error: text`), and NVIDIA's (`file(3): error: text`).
 
-/// The words before an error's text, by compiler. A warning or a note is no error.
+/// The words before an error's text, by compiler. Warnings and notes are not errors.
 const ERRORS: [&str; 5] = ["error", "fatal error", "catastrophic error", "internal error", "fatal"];
 const NOTES: [&str; 3] = ["note", "remark", "Remark"];
 const WARNING: &str = "warning";

@@ -46,7 +46,7 @@ pub(super) fn left_out(text: &str, code: &str, others: &[String]) -> Option<Stri
         let before = functions.partition_point(|of| of.range.start <= at);
         before > 0 && functions[before - 1].range.contains(&at)
     };
-    // What a macro names is mentioned where the macro is.
+    // A function that a macro names counts as mentioned only where the macro is used.
     let is_defined = |at: usize| {
         let before = directives.partition_point(|of| of.0.start <= at);
         before > 0 && directives[before - 1].1 == "define" && directives[before - 1].0.contains(&at)

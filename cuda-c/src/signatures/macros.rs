@@ -59,7 +59,7 @@ fn substituted(text: &str, names: &[String], values: &[&str]) -> String {
     let bytes = text.as_bytes();
     while at < bytes.len() {
         let start = at;
-        // The letters of a number are no name.
+        // Letters inside a number do not begin a name.
         at = match is_word_start(bytes[at]) || bytes[at].is_ascii_digit() {
             true => word_end(bytes, at),
             false => at + 1,

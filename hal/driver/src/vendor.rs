@@ -172,7 +172,7 @@ pub trait Vendor: Send + Sync + Debug {
     /// Checks that the driver can read a texture with this sampling.
     ///
     /// # Errors
-    /// `Unsupported` that describes what the driver would do instead.
+    /// `Unsupported`, with the result that the driver would produce instead.
     fn check_texture(&self, resource: &TextureResource, sampling: &Sampling) -> Result<()> {
         let _ = (resource, sampling);
         Ok(())

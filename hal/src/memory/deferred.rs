@@ -115,7 +115,7 @@ impl DeviceMemory {
     /// reads the memory is not deferred.
     ///
     /// # Errors
-    /// Those of deferred work that reads the memory.
+    /// The errors of deferred work that reads the memory.
     pub fn show_address(&self) -> Result<()> {
         self.whole().deferred.is_address_known.store(true, Ordering::SeqCst);
         self.queue_deferred()

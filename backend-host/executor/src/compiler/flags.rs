@@ -5,7 +5,8 @@ use crate::options::{DEFAULT_ARCHITECTURE, Options};
 use crate::toolchain::Toolchain;
 
 impl Compiler {
-    /// The compiler does not have a file to quote lines from. Columns are those of bytes.
+    /// Returns options for messages without quoted lines, because the compiler does not have a file to quote from.
+    /// Columns count bytes.
     fn message_options(&self) -> impl Iterator<Item = String> {
         let (caret, bytes) = match (self.toolchain.is_clang, self.toolchain.major_version()) {
             (true, _) => ("-fno-caret-diagnostics", None),

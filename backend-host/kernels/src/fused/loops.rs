@@ -46,7 +46,7 @@ enum Body {
         cells: [Cell; 4],
         repeated: u32,
     },
-    /// The addresses are those of each part.
+    /// The addresses change with each part of the row.
     Operation(Elementwise),
 }
 

@@ -96,7 +96,7 @@ impl Deferred for Content {
 }
 
 impl Content {
-    /// Returns what the memory that a node reads refers to.
+    /// Returns the object to register with the memory that a node reads.
     pub(super) fn reader(self: &Arc<Self>) -> Weak<dyn Deferred> {
         Arc::downgrade(self) as Weak<dyn Deferred>
     }

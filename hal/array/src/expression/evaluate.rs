@@ -106,7 +106,7 @@ impl Node {
         }
     }
 
-    /// Notes the value, unless another thread has computed it meanwhile. Returns what is not needed any longer.
+    /// Stores the value, unless another thread has computed it meanwhile. Returns the state that is no longer needed.
     fn finish(&self, array: Array) -> State {
         let mut state = self.state.lock().unpoisoned();
         let State::Pending(pending) = &*state else { return State::Done(array) };

@@ -61,7 +61,7 @@ pub trait LazyOperand<'a, T: Element> {
     /// Calls `combine` with the operand as an argument of an expression.
     ///
     /// # Errors
-    /// The operand's own, and those of `combine`.
+    /// The operand's errors, and the errors of `combine`.
     fn with(
         self,
         combine: impl FnOnce(ExpressionArgument<'_>) -> Result<Expression>,

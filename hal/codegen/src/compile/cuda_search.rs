@@ -37,7 +37,7 @@ pub struct SearchPaths {
 }
 
 impl SearchPaths {
-    /// Returns those of this process.
+    /// Returns the search paths of this process, from its environment.
     pub fn of_environment() -> SearchPaths {
         SearchPaths::new(hal::environment::trusted, search_directories())
     }

@@ -237,7 +237,7 @@ fn products(dtype: DType) -> Vec<Description> {
     operations
 }
 
-/// Returns what a generator draws, or a seed's sequence.
+/// Returns the operations that draw from a generator, or from a seed's sequence.
 fn draws(generator: Option<Generator>) -> Vec<Description> {
     let source = match generator {
         Some(generator) => RandomSource::States { generator, address: 1 << 20 },

@@ -143,7 +143,7 @@ impl IterationSpace {
             return Ok(());
         }
         let word = if wide { 8 } else { 4 };
-        // Behind the space, there are an address for each array, and numbers of up to 16 bytes.
+        // The arguments after the space are an address for each array, and numbers of up to 16 bytes.
         let bytes = (2 + rank * (1 + operands)) * word + 8 * operands + 16 * Formula::MOST_INPUTS;
         if bytes <= ARGUMENT_BYTES {
             return Ok(());

@@ -111,7 +111,7 @@ impl FormulaKey {
         }
     }
 
-    /// Returns the part of a kernel's name that tells the formula.
+    /// Returns the part of a kernel's name that identifies the formula.
     pub(super) fn title(&self) -> String {
         let mut title = self.formula.title();
         for input in self.formula.inputs() {
@@ -268,7 +268,7 @@ struct {name}_inputs {{
     pub(super) fn packs_at_once(&self, pack: u64) -> u64 {
         let Reading::Flat(_) = self.access else { return 1 };
         if self.formula.is_long() {
-            // What is read would have to be kept during the calls.
+            // The values that were read would have to be kept in registers during the calls.
             return 1;
         }
         let bytes = self.inputs().map(|(_, input, dtype)| match input {
