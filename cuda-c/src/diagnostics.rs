@@ -26,8 +26,8 @@ const EMPTY: [&str; 2] = ["too many errors emitted", "Ptx assembly aborted due t
 /// Returns the errors in a compiler's log, as messages about the lines of a program: `text`, which `file` names and
 /// whose `#line` directives may name others. Returns the log without white space around it if it has no errors.
 ///
-/// Takes the logs of NVRTC, nvcc, hipRTC, GCC and clang. The text may have been compiled behind others; errors in those
-/// are at the line that led to them.
+/// Takes the logs of NVRTC, nvcc, hipRTC, GCC and clang. The text may have been compiled after other texts; errors in
+/// those are at the line that led to them.
 ///
 /// ```
 /// let text = "__global__ void k(int *a)\n{\n    a[0] = b;\n}\n";

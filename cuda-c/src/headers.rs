@@ -103,7 +103,7 @@ pub(crate) const STD: &str = "std/";
 /// The start of the headers' names in line markers.
 pub const PREFIX: &str = "language/";
 
-/// The header that each text is compiled behind.
+/// The header that precedes each text when it is compiled.
 pub const PRELUDE: &str = "gpuarray_prelude.h";
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 //!   local's name is a reference to the thread's element.
 //! - `gpuarray_u3` is a constant reference to the uniform local 3, and `gpuarray_o3` the offset of the
 //!   shifted local 3.
-//! - `gpuarray_live` tells which threads have not returned, and `gpuarray_left` counts them. Later thread
+//! - `gpuarray_live` says which threads have not returned, and `gpuarray_left` counts them. Later thread
 //!   loops skip the other threads.
 
 mod output;

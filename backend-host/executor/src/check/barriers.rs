@@ -15,7 +15,8 @@ struct Arrival {
 pub(super) struct Barriers {
     /// For each thread, the number of block-wide barriers at which it has arrived.
     counts: Vec<u32>,
-    /// The last even-numbered and the last odd-numbered barrier: no thread is two barriers behind another one.
+    /// The last even-numbered and the last odd-numbered barrier. Two are enough, because a thread that waits
+    /// for the others is never more than one barrier ahead.
     arrivals: [Option<Arrival>; 2],
 }
 

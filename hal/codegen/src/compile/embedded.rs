@@ -107,7 +107,8 @@ fn checksum(code: &[u8]) -> u32 {
     xxh3_64(code) as u32
 }
 
-/// Returns a checksum of an archive's header and index, which tells it from others. It is not 0.
+/// Returns a checksum of an archive's header and index, which distinguishes it from other archives.
+/// It is not 0.
 fn identity(archive: &[u8]) -> u64 {
     let [blocks, entries, _] = counts(archive);
     let index = archive.get(..HEADER + BLOCK * blocks + ENTRY * entries);
