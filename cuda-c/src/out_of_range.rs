@@ -5,8 +5,8 @@
 //! Names of `include/cuda_c/out_of_range.h` are therefore inserted into
 //!
 //! - casts to unsigned integers of 8 or 16 bits ([`parenthesis`](Reader::parenthesis));
-//! - assignments and initialisers of a floating-point value, if the variable is declared as such an integer, and the
-//!   program does not declare anything else than a number under the same name;
+//! - assignments and initialisers of a floating-point value, if the variable is declared as such an integer, and no
+//!   other one of its name as something else than a number;
 //! - arguments of `make_uchar4` and similar functions;
 //! - shifts of constants, and shifts by a difference, unless they are part of a rotation.
 //!

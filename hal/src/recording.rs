@@ -1,12 +1,12 @@
 //! A record of a program's work: kernels, operations, copies, allocations and waits, with times of host and device.
 //!
-//! A [`Session`] records the library's calls from [`Session::begin`] to [`Session::finish`], on every backend,
-//! including calls on objects that existed before. The array layer, memory and launches call the backends' traits
-//! inside [`queued`], [`during`], [`allocated`] and [`freed`]. While nothing is recorded, each of them costs one load.
-//! A program that calls a trait itself records the call in the same way.
+//! A [`Session`] records what the library does from [`Session::begin`] to [`Session::finish`], on every backend and
+//! for objects that existed before. The array layer, memory and launches call the backends' traits inside [`queued`],
+//! [`during`], [`allocated`] and [`freed`]. While nothing is recorded, each of them costs one load. A program that
+//! calls a trait itself records the call in the same way.
 //!
-//! Device times are those of two events around the work. Captured work does not have device times, because it does not
-//! run. The host's time of a call does not include the recording itself.
+//! Device times are those of two events around the work. Captured work has none: it does not run. The host's time of
+//! a call does not include the recording itself.
 //!
 //! The latest [`LIMIT`] calls are kept. A forked child records nothing until it begins a session of its own.
 

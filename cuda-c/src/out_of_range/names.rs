@@ -14,7 +14,7 @@ pub(super) struct Names<'a> {
     reals: HashSet<&'a str>,
     /// Types that the program defines as unsigned integers.
     types: HashSet<&'a str>,
-    /// Names that are also declared with types other than numbers: classes, `auto`, template parameters.
+    /// Names that are also declared with types that are no numbers: classes, `auto`, parameters of templates.
     others: HashSet<&'a str>,
     /// Arrays of generated kernels, `pygpu::Strided`.
     strided: HashSet<&'a str>,
@@ -56,7 +56,7 @@ impl<'a> Names<'a> {
         (first..end).any(|at| self.types.contains(tokens.at(at))) || is_narrow(tokens, first, end)
     }
 
-    /// Returns true for the name in a declaration whose type is not a number type.
+    /// Returns true for the name in a declaration whose type is no number's.
     fn is_of_another_type(&self, tokens: &Tokens<'_>, at: usize) -> bool {
         let is_name = tokens.is_word(at)
             && matches!(tokens.at(at + 1), "=" | ";" | "," | ")" | "[" | "(" | "{" | ":");
