@@ -1,4 +1,4 @@
-"""PybindGPU's interface, on NVIDIA, on AMD and on no GPU at all: calls that return a status.
+"""PybindGPU's interface on NVIDIA GPUs, AMD GPUs and the CPU: calls return a status.
 
 ``import PyGPU as gpuarray`` is the same package. Every failure leaves a status in
 ``last_status`` or returns it, and none raises unless ``PYGPU_STATUS`` is ``raise``.

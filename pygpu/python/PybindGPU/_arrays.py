@@ -159,13 +159,13 @@ class DeviceArray(Keeper, _core.BufferExporter):
         return self._device is not None
 
     def host_data(self) -> ptr_wrapper:
-        """Returns the pointer to the host memory; to nowhere if there is none."""
+        """Returns the pointer to the host memory; a null pointer if there is none."""
         array = self._array
         address = 0 if array is None or not self._is_live(self._source) else array.ctypes.data
         return pointer_class(self.dtype)._to(address, True, self._source, keep=self)
 
     def device_data(self) -> ptr_wrapper:
-        """Returns the pointer to the device memory, or nowhere; C functions take its ``int()``."""
+        """Returns the (perhaps null) pointer to device memory; C functions take its ``int()``."""
         block = self._device_source
         address = 0 if block is None else block.address
         return pointer_class(self.dtype)._to(address, False, block, keep=self)

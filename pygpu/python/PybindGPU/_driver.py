@@ -36,7 +36,7 @@ def _ordinal(device: int) -> int:
 
 
 class cudaEvent_t(Keeper):
-    """A mark in a stream's work.
+    """An event, which marks a position in a stream's work.
 
     ``flags`` combine 1 (a waiting thread sleeps), 2 (no timing) and 4 (for processes; needs 2).
 
@@ -83,7 +83,7 @@ def _made(name: str, value: Any, kind: type) -> Any:
 
 
 def cudaDeviceReset() -> cudaError_t:
-    """Destroys all that is on the current device; returns the status, 801 on the host."""
+    """Destroys all objects on the current device; returns the status, 801 on the host."""
     return attempt(lambda: _core.reset_device(_core.current_ordinal()))[1]
 
 
@@ -108,7 +108,7 @@ def cudaGetDeviceCount() -> tuple[int, cudaError_t]:
 
 
 def cudaEventRecord(event: cudaEvent_t, stream: cudaStream_t | None = None) -> cudaError_t:
-    """Marks this place in ``stream``, or the default stream; ``event`` keeps the status."""
+    """Records ``event`` in ``stream``, or the default stream; ``event`` keeps the status."""
 
     def record() -> None:
         mark = _made("event", event, cudaEvent_t)

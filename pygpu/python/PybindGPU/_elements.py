@@ -91,7 +91,7 @@ class Block:
         return cls(array, array.ctypes.data, array.nbytes)
 
     def end(self) -> None:
-        """Releases the memory, which others' views keep for themselves."""
+        """Releases the memory; views of it that exist keep it alive."""
         self.alive, self.memory = False, None
 
 
@@ -152,7 +152,7 @@ class ptr_wrapper:
         self._address, self._safe = block.address, True
 
     def destroy(self) -> None:
-        """Frees the memory of :meth:`create`, and points nowhere; its arrays fail from then on."""
+        """Frees the memory of :meth:`create`; the pointer becomes null, and its arrays fail."""
         if self._block is not None and self._keep is None:
             self._block.end()
         self._address, self._safe, self._block, self._keep = 0, False, None, None
@@ -166,7 +166,7 @@ class ptr_wrapper:
         return (self._address, True) if self.is_safe() else (None, False)
 
     def unsafe_get(self) -> int:
-        """Returns the address, safe or not; 0 for a pointer to nowhere."""
+        """Returns the address, safe or not; 0 for a null pointer."""
         return self._address
 
     def __int__(self) -> int:
@@ -227,7 +227,7 @@ class _Allocator(Keeper):
         return status
 
     def ptr(self) -> ptr_wrapper:
-        """Returns the pointer to the memory; to nowhere before it is allocated."""
+        """Returns the pointer to the memory; a null pointer before it is allocated."""
         block = self._block
         address = 0 if block is None else block.address
         return pointer_class(self.dtype)._to(address, self._on_host, block, keep=self)

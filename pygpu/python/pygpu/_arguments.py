@@ -142,7 +142,7 @@ def gpu_arrays(name: str, values: Any) -> list[GPUArray]:
 
 
 def along_axis(a: GPUArray, axis: Any) -> tuple[GPUArray, int]:
-    """Returns the elements, flattened if axis is None or there are no axes, and the axis."""
+    """Returns the array and the axis; flattened if axis is None or the array has no axes."""
     if axis is None:
         return GPUArray.ravel(gpu_array("a", a)), 0
     flat = GPUArray.ravel(a) if gpu_array("a", a).ndim == 0 else a

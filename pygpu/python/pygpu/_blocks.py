@@ -48,7 +48,7 @@ def checking(*kinds: str) -> Iterator[None]:
 def fuse(function: _F) -> _F:
     """Decorates ``function``, so that its element-wise operations are computed together.
 
-    The function's body runs as a block of `fused`, at each call. The arrays that it returns have
+    At each call, the function's body runs as a block of `fused`. The arrays that it returns have
     been computed. Generators and coroutines, whose body runs later, are refused.
 
     >>> import pygpu

@@ -330,7 +330,7 @@ def mean(
     stream: Any = None,
     allocator: Any = None,
 ) -> GPUArray:
-    """Returns the mean, in the dtype of `a` or float64 for whole numbers, as :func:`numpy.mean`."""
+    """Returns the mean, as float64 for integers and else in `a`'s dtype, as :func:`numpy.mean`."""
     gpu_array("a", a)
     given = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
     mask = mask_of(where)
@@ -395,7 +395,7 @@ std = member(_spread, "std", "std", "Returns the standard deviation, as :func:`n
 
 
 def degrees_of(ddof: float, correction: Any) -> float:
-    """Returns the number that is taken from the number of elements, of two names."""
+    """Returns the degrees of freedom to subtract, from ``ddof`` or ``correction``."""
     if correction is UNSET:
         return ddof
     if ddof != 0:
@@ -439,7 +439,7 @@ def cumprod(
 def _first(
     a: GPUArray, reduction: Reduction, axis: int | None, out: Any, keepdims: bool
 ) -> GPUArray:
-    """Returns the first index of the element that the reduction returns."""
+    """Returns the first index of the value that the reduction returns."""
     ndim = gpu_array("a", a).ndim
     a, axis = along_axis(a, axis)
     length = a.shape[axis]

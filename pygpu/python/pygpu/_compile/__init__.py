@@ -1,1 +1,1 @@
-"""CUDA C from its text to a module: headers, words that compilers lack, loaded kernels."""
+"""Compilation of CUDA C: headers, compilers, and modules of loaded kernels."""

@@ -36,7 +36,7 @@ def compile(
 ) -> bytes:
     """Compiles CUDA C for the current device, by NVRTC, hipRTC or the host's C++ compiler.
 
-    Raises ``CompileError`` if the source is refused: its text has each error with the line, and
+    Raises ``CompileError`` if the source has errors: its text has each error with the line, and
     ``stderr`` is the compiler's log.
     Raises ``Unsupported`` if there is no compiler for the backend, or if ``nvcc`` is needed and
     missing. Raises ``AssertionError`` for another ``target``.
@@ -57,7 +57,7 @@ def compile(
         ``nvcc``; by default those of the device.
     cache_dir : str or bool, optional. Ignored; see `PYGPU_CACHE` and `PYGPU_CACHE_DIR`.
     include_dirs : sequence of str, optional. Folders of included files.
-    target : {"cubin", "ptx", "fatbin"}. Code for the device, text for the vendor's other devices,
+    target : {"cubin", "ptx", "fatbin"}. Code for the device, PTX for NVIDIA's other devices,
         or a fat binary, which only ``nvcc`` makes.
     """
     if target not in ("cubin", "ptx", "fatbin"):
@@ -173,7 +173,7 @@ def _virtual(arch: str) -> str:
 
 
 def _kept(source: str) -> Path:
-    """Writes a source to a new folder, in which the code is kept also."""
+    """Writes a source to a new folder, in which the compiled code is also stored."""
     # Few programs need these.
     from pathlib import Path
     from tempfile import mkdtemp
@@ -240,8 +240,8 @@ def _path(name: str) -> str | None:
 
 
 def _is_asked_for(nvcc: str, options: Sequence[str], target: str) -> bool:
-    """Returns whether a compilation for NVIDIA's devices names ``nvcc`` or needs what only it has.
-    A path of ``nvcc`` that does not exist is as good as the name.
+    """Returns True if a compilation names the path of ``nvcc``, or needs a feature only it has.
+    A path that does not exist counts as the name ``nvcc``.
     """
     if _core.choose_backend() != "cuda":
         return False
@@ -327,7 +327,7 @@ def _run(command: Sequence[str], cwd: str | None = None) -> subprocess.Completed
 
 
 def _tell(log: str, stacklevel: int) -> None:
-    """Warns of what a compiler has said, if anything."""
+    """Shows the messages of a compiler as a warning, if there are any."""
     if log:
         from warnings import warn  # few programs have warnings
 

@@ -1,4 +1,4 @@
-"""Modules of compiled kernels, also of kernels that are linked from several sources."""
+"""Modules of compiled kernels, including modules that are linked from several sources."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OF_RUNTIME = re.compile(r"<<<|\bcuda[A-Z]\w*\s*\(")
 
 
 def _check_arch(arch: str | None) -> None:
-    """Warns of an architecture beyond the device's."""
+    """Warns if the architecture is newer than the device's."""
     if arch is not None:
         _arguments.instance("arch", arch, str)
     digits = "".join(filter(str.isdigit, arch or ""))
@@ -31,7 +31,7 @@ def _check_arch(arch: str | None) -> None:
 
 
 def _options(options: Sequence[str] | None) -> list[str]:
-    """The options of a compilation that passes these."""
+    """Returns all options of a compilation for which the program has passed ``options``."""
     return list(compiler.DEFAULT_NVCC_FLAGS if options is None else options)
 
 
@@ -123,7 +123,7 @@ class SourceModule(CudaModule):
         self.module._describe(_unit(source, no_extern_c), _options(options))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What copies and pickles are made of, which compile the source for their own device."""
+        """Copies and pickles contain the source, and compile it for their own device."""
         return type(self), self._given
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> Any:
-        """Asks the driver, which makes some of its names when they are used."""
+        """Returns a name of ``driver``, which makes some of its names at their first use."""
         if name.startswith("__") and name != "__all__":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from .. import driver  # driver imports the modules of this package

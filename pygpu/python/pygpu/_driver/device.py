@@ -71,33 +71,33 @@ class Device:
         return _core.device_properties(self._ordinal)[0]
 
     def pci_bus_id(self) -> str:
-        """Returns the device's place on the PCI bus."""
+        """Returns the device's address on the PCI bus, a string."""
         return _core.device_properties(self._ordinal)[1]
 
     def uuid(self) -> str | None:
-        """Returns the device's unique name, or None: not in PyCUDA."""
+        """Returns the device's UUID, or None if it does not have one: not in PyCUDA."""
         return _core.device_uuid(self._ordinal)
 
     def compute_capability(self) -> tuple[int, int]:
-        """Returns the device's generation."""
+        """Returns the device's compute capability, major and minor."""
         return _core.device_properties(self._ordinal)[2]
 
     def architecture(self) -> str:
-        """Returns the compilers' name of the device, as ``sm_90``: not in PyCUDA."""
+        """Returns the name of the device's architecture, such as ``sm_90``: not in PyCUDA."""
         return _core.device_architecture(self._ordinal)
 
     def total_memory(self) -> int:
-        """Returns the bytes of the device's memory."""
+        """Returns the size of the device's memory in bytes."""
         return _core.device_properties(self._ordinal)[3]
 
     def get_attribute(self, attr: int) -> int:
-        """Returns the property ``attr``, a ``device_attribute``. Raises ``Error`` if unknown."""
+        """Returns the attribute ``attr``, a ``device_attribute``. Raises ``Error`` if unknown."""
         number = _arguments.whole("attr", attr)
         value = _core.device_attribute(self._ordinal, number)
         return driver.compute_mode(value) if number == _COMPUTE_MODE else value
 
     def get_attributes(self) -> dict[device_attribute, int]:
-        """Returns all properties that the device knows."""
+        """Returns all attributes that the driver knows for the device."""
         result = {}
         for attribute in driver.device_attribute:
             try:
@@ -131,7 +131,7 @@ class Device:
         return context
 
     def retain_primary_context(self) -> Context:
-        """Returns the context that libraries share, without making it the current one."""
+        """Returns the primary context, which libraries share, without making it current."""
         return Context._of(self)
 
     def can_access_peer(self, dev: Device) -> bool:
@@ -193,7 +193,7 @@ def ordinal_of(name: str, context: Context | None) -> int:
 
 
 def detach_at_exit(module: dict[str, Any]) -> None:
-    """Ends ``context`` of a module, and sets it to None, when the program ends."""
+    """Detaches the variable ``context`` of a module, and sets it to None, at exit."""
 
     def finish() -> None:
         # The program may have ended it.
@@ -206,7 +206,7 @@ def detach_at_exit(module: dict[str, Any]) -> None:
 
 @contextmanager
 def on_device(ordinal: int) -> Iterator[None]:
-    """Makes a device the thread's current one for the ``with`` block."""
+    """Makes a device the thread's current device for the ``with`` block."""
     before = _core.current_ordinal()
     if before == ordinal:
         yield
@@ -219,7 +219,7 @@ def on_device(ordinal: int) -> Iterator[None]:
 
 
 class Context:
-    """The use of a device by a thread, which has a stack of contexts: the last one is current.
+    """A context of a device. Each thread has a stack of contexts, the last of which is current.
 
     All contexts of a device share its memory and its default stream. `Device.make_context` and
     `Device.retain_primary_context` return them; ``device`` and ``token`` are for these only.
@@ -280,13 +280,13 @@ class Context:
 
     @staticmethod
     def attach(flags: int = 0) -> Context:
-        """Returns the current context with one more use, to :meth:`detach`, for any ``flags``."""
+        """Returns the current context, to be ended by :meth:`detach`; ``flags`` are ignored."""
         context = Context._current()
         context._uses += 1
         return context
 
     def detach(self) -> None:
-        """Ends one use; the last one takes the context from this thread's stack."""
+        """Ends one :meth:`attach`; the last call removes the context from this thread's stack."""
         self._check()
         self._uses -= 1
         stack = _stack()
@@ -295,7 +295,7 @@ class Context:
             _activate(stack)
 
     def push(self) -> None:
-        """Makes the context the current one of this thread, also for other libraries."""
+        """Makes the context current on this thread, also for other libraries."""
         self._check()
         stack = _stack()
         _activate([self])
@@ -303,7 +303,7 @@ class Context:
 
     @staticmethod
     def pop() -> None:
-        """Makes the context before the current one current again."""
+        """Removes the current context from the stack; the context below it becomes current."""
         stack = _stack()
         if not stack:
             raise LogicError("cannot pop: this thread has no current context")
@@ -333,7 +333,7 @@ class Context:
 
     @staticmethod
     def get_limit(limit: int) -> int:
-        """Returns the ``limit``, of ``driver.limit``. Raises ``Unsupported`` for unknown ones."""
+        """Returns a ``limit`` of ``driver.limit``. Raises ``Unsupported`` for unknown limits."""
         return _core.get_limit(_arguments.whole("limit", limit))
 
     @staticmethod
@@ -343,17 +343,17 @@ class Context:
 
     @staticmethod
     def get_cache_config() -> func_cache:
-        """Returns the preference from :meth:`set_cache_config`."""
+        """Returns the value that :meth:`set_cache_config` has stored."""
         return driver.func_cache(Context._current()._cache_config)
 
     @staticmethod
     def set_cache_config(cc: int) -> None:
-        """Stores ``cc``, without effect: only ``Function.set_cache_config`` has one."""
+        """Stores ``cc``, without effect; use ``Function.set_cache_config``, which has an effect."""
         Context._current()._cache_config = _arguments.member("cc", driver.func_cache, cc)
 
     @staticmethod
     def get_shared_config() -> shared_config:
-        """Returns the width from :meth:`set_shared_config`."""
+        """Returns the value that :meth:`set_shared_config` has stored."""
         return driver.shared_config(Context._current()._shared_config)
 
     @staticmethod
@@ -364,7 +364,7 @@ class Context:
 
     @staticmethod
     def kept_memory() -> int:
-        """Returns the freed bytes that the device keeps for later arrays: not in PyCUDA."""
+        """Returns how many freed bytes the device keeps for later arrays: not in PyCUDA."""
         return _core.kept_memory()
 
     @staticmethod

@@ -1,6 +1,6 @@
 """The enumerations and flags of ``pycuda.driver``, with the drivers' numbers.
 
-Making them takes long, so `driver` imports this module when one of them is used.
+Creating them is slow, so `driver` imports this module when a program first uses one of them.
 """
 
 import enum
@@ -96,7 +96,7 @@ class IntFlag(enum.IntFlag, metaclass=_Listed):
 
 
 class device_attribute(IntEnum):
-    """Numbered properties of a device: the argument of ``Device.get_attribute``.
+    """Attributes of a device: the argument of ``Device.get_attribute``.
 
     Names, numbers and units are as in ``CUdevice_attribute``: clock rates in kHz, memory in bytes,
     texture widths in elements. Two names of one number are the old and the new one.
@@ -150,7 +150,7 @@ class device_attribute(IntEnum):
 
 
 class function_attribute(IntEnum):
-    """Numbered properties of a kernel: the argument of ``Function.get_attribute``.
+    """Attributes of a kernel: the argument of ``Function.get_attribute``.
 
     Names with ``_BYTES`` are bytes, ``NUM_REGS`` is the registers of a thread, and
     ``PREFERRED_SHARED_MEMORY_CARVEOUT`` a percentage. ``MAX`` is their number, not a property.
@@ -162,7 +162,7 @@ class function_attribute(IntEnum):
 
 
 class pointer_attribute(IntEnum):
-    """Numbered properties of an address. As in PyCUDA, no function takes them."""
+    """Attributes of an address. As in PyCUDA, no function has such an argument."""
 
     CONTEXT, MEMORY_TYPE, DEVICE_POINTER, HOST_POINTER = 1, 2, 3, 4
 
@@ -279,13 +279,13 @@ class jit_input_type(IntEnum):
 
 
 class jit_fallback(IntEnum):
-    """The code to use if the best one is missing: ``jit_option.FALLBACK_STRATEGY``."""
+    """The code to use if exact code is missing: values of ``jit_option.FALLBACK_STRATEGY``."""
 
     PREFER_PTX, PREFER_BINARY = 0, 1
 
 
 class jit_target(IntEnum):
-    """The generation of devices that code is compiled for: ``jit_option.TARGET``."""
+    """The compute capability that code is compiled for: values of ``jit_option.TARGET``."""
 
     COMPUTE_10, COMPUTE_11, COMPUTE_12, COMPUTE_13, COMPUTE_20, COMPUTE_21 = 10, 11, 12, 13, 20, 21
     COMPUTE_30, COMPUTE_32, COMPUTE_35, COMPUTE_37, COMPUTE_50, COMPUTE_52 = 30, 32, 35, 37, 50, 52
@@ -296,7 +296,7 @@ class jit_target(IntEnum):
 
 
 class profiler_output_mode(IntEnum):
-    """The form of a profiler's output: an argument of ``initialize_profiler``."""
+    """The format of a profiler's output: an argument of ``initialize_profiler``."""
 
     KEY_VALUE_PAIR, CSV = 0, 1
 
@@ -331,7 +331,7 @@ class direction_vector_set(IntEnum):
 
 
 class memory_type(IntEnum):
-    """The memory of a copy: ``src_memory_type``, ``dst_memory_type`` of `Memcpy2D` and similar."""
+    """Kinds of memory: ``src_memory_type``, ``dst_memory_type`` of `Memcpy2D` and similar."""
 
     HOST, DEVICE, ARRAY, UNIFIED = 1, 2, 3, 4
 
@@ -359,7 +359,7 @@ setattr(array3d_flags, "2DARRAY", array3d_flags.ARRAY3D_2DARRAY)
 
 
 class address_mode(IntEnum):
-    """Reads of a texture out of bounds: modes of ``TextureReference.set_address_mode``.
+    """The reads of a texture out of bounds: modes of ``TextureReference.set_address_mode``.
 
     ``WRAP`` and ``MIRROR`` repeat the array, for normalized coordinates only; ``CLAMP`` reads the
     element at the edge, ``BORDER`` zero.
@@ -369,6 +369,6 @@ class address_mode(IntEnum):
 
 
 class filter_mode(IntEnum):
-    """A texture's value between elements: the nearest one, or a linear interpolation."""
+    """The value of a texture between texels: the nearest texel, or linear interpolation."""
 
     POINT, LINEAR = 0, 1

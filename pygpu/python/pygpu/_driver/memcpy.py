@@ -159,7 +159,7 @@ class Memcpy2D(_Copy):
     """
 
     def __call__(self, aligned: Any) -> None:
-        """Copies and waits if ``aligned`` is a bool, either one; queues on it if it is a stream."""
+        """If ``aligned`` is a bool, copies and waits; if it is a stream, queues the copy on it."""
         if isinstance(aligned, (bool, int)):
             self._copy(None, True)
         else:
@@ -256,7 +256,7 @@ def _format(dtype: np.dtype, as_integers: bool) -> tuple[array_format, int]:
 
 
 def _filled(descriptor: Any, source: Any, order: Any) -> Array:
-    """Returns a new array with the elements of another, of the shape of the descriptor."""
+    """Returns a new texture array of the descriptor's shape, with the elements of another array."""
     if source.size == 0:
         raise LogicError(f"the array has shape {tuple(source.shape)}; textures have no empty axes")
     array = Array(descriptor)

@@ -186,7 +186,7 @@ class HostPointer(ABC):
         """Ends the use of the memory."""
 
     def get_device_pointer(self) -> int:
-        """Returns the address that kernels use for memory that was mapped."""
+        """Returns the device address of mapped memory, for kernels."""
         raise LogicError("the memory is not page-locked: register_host_memory locks it")
 
 
@@ -195,7 +195,7 @@ HostPointer.register(RegisteredHostMemory)
 
 
 class AlignedHostAllocation(HostPointer):
-    """Ordinary memory, ``size`` bytes at a multiple of ``alignment``: :func:`aligned_empty`'s base.
+    """Ordinary memory of ``size`` bytes at a multiple of ``alignment``, from :func:`aligned_empty`.
 
     :func:`register_host_memory` page-locks it, and returns an array whose base has the device
     address.
@@ -355,11 +355,11 @@ def managed_zeros_like(array: Any, mem_flags: int = 0) -> np.ndarray:
 
 
 class DebugMemoryPool(DeviceMemoryPool):
-    """A pool of device memory that reports the place of each allocation, and those in use.
+    """A memory pool that reports the line of each allocation, and the allocations in use.
 
-    An ``interactive`` pool asks on the terminal for a name of each new place, and waits for Enter
+    An ``interactive`` pool asks on the terminal for a name of each new line, and waits for Enter
     at each allocation. PyCUDA keeps the names in a file; here they last as long as the pool.
-    ``logfile`` receives the report, by default ``sys.stdout``. ``blocks`` has size and place of
+    ``logfile`` receives the report, by default ``sys.stdout``. ``blocks`` has size and line of
     each allocation in use, ``last_free`` the free bytes at the latest allocation.
 
     >>> import io
@@ -407,7 +407,7 @@ class DebugMemoryPool(DeviceMemoryPool):
         return result
 
     def describe(self, stack: tuple[str, ...], size: int) -> str:
-        """Returns the report's name of a place.
+        """Returns the name of an allocation's line in the report.
 
         It is called with ``stack``, the names of the called functions, outermost first, and the
         allocated bytes ``size``.

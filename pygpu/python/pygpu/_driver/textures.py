@@ -1,4 +1,4 @@
-"""The references by which kernels read arrays for textures and surfaces.
+"""Texture references, by which kernels read texture arrays and linear memory.
 
 Drivers since CUDA 12 have texture objects in place of texture references. A reference is a variable
 that holds such an object: the classes here make it and write its number to the variable, and the
@@ -80,7 +80,7 @@ _STATES: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 
 
 def _made_of_module(module: Any) -> dict[str, Any]:
-    """Returns the bindings of a module's references, by name."""
+    """Returns the states of a module's texture references, by name."""
     return _STATES.setdefault(module, {})
 
 
@@ -207,7 +207,7 @@ class TextureReference:
         return value
 
     def set_array(self, array: Array) -> None:
-        """Sets the ``array`` that kernels read, which is kept (``cuTexRefSetArray``)."""
+        """Sets the ``array`` that kernels read, and keeps it alive (``cuTexRefSetArray``)."""
         opened("array", array)
         self._set(source=array)
 
@@ -333,7 +333,7 @@ def _bytes(ary: Any) -> int:
 
 
 def bind_gpuarray(ary: Any, texref: Any, allow_offset: bool) -> float:
-    """Is ``GPUArray.bind_to_texref``."""
+    """``GPUArray.bind_to_texref``."""
     _arguments.instance("texref", texref, TextureReference)
     return texref.set_address(ary, _bytes(ary), allow_offset=allow_offset) / ary.itemsize
 
@@ -341,7 +341,7 @@ def bind_gpuarray(ary: Any, texref: Any, allow_offset: bool) -> float:
 def bind_gpuarray_as(
     ary: Any, texref: Any, channels: int, allow_offset: bool, **allowed: bool
 ) -> float:
-    """Is ``GPUArray.bind_to_texref_ext``."""
+    """``GPUArray.bind_to_texref_ext``."""
     _arguments.instance("texref", texref, TextureReference)
     if not ary.flags.forc:
         raise RuntimeError("only contiguous arrays may be used as arguments to this operation")

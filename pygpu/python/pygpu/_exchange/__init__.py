@@ -1,1 +1,1 @@
-"""Arrays of other libraries and processes: protocols, and descriptions of shared memory."""
+"""Arrays of other libraries and processes: protocols, and descriptors of shared memory."""

@@ -1,4 +1,4 @@
-"""The plain data with which another process opens arrays and columns, checked."""
+"""Descriptors: plain data, with checks, with which another process opens arrays and columns."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def loads_json(name: str, text: str | bytes) -> Any:
 
 
 def in_any_form(kind: Any, name: str, value: Any) -> Any:
-    """Returns an object of a class, from one, from its JSON or from its parts."""
+    """Converts an object of a class, its JSON or its parts to an object of the class."""
     if isinstance(value, str | bytes):
         return kind.from_json(value)
     return kind.from_dict(value) if isinstance(value, dict) else instance(name, value, kind)
@@ -195,7 +195,7 @@ def forget(number: int) -> None:
 
 
 def own_export(handle: bytes) -> tuple[int, Any] | None:
-    """Returns the base address and array of this very process's export with a handle."""
+    """Returns base address and array if a handle is an export of this process itself."""
     with _lock:
         for exported, base, array, _ in _kept.values():
             if exported == handle:

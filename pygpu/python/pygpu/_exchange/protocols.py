@@ -68,7 +68,7 @@ def _dtype_of(code: int, bits: int) -> np.dtype[Any] | None:
 
 
 def host_memory(address: int, size: int) -> np.ndarray:
-    """Returns a copy of host memory. A wrong address is an error of the kernel, not the end."""
+    """Returns a copy of host memory. A wrong address raises an error and does not crash."""
     try:
         result = np.empty(size, np.uint8)
         with open("/proc/self/mem", "rb", buffering=0) as memory:
@@ -119,7 +119,7 @@ def describe(
 
 
 def stream_number(stream: Any) -> int:
-    """Returns a stream's handle in descriptions, which is not 0 for the default stream."""
+    """Returns a stream's handle as the protocols number it: the default stream is not 0."""
     return int(stream) or _LEGACY
 
 
@@ -195,7 +195,7 @@ def _check_stream(stream: Any) -> int | None:
 
 
 def _order_consumer(array: GPUArray, handle: int | None) -> None:
-    """Has the consumer's stream wait for the work that writes an array."""
+    """Orders the consumer's stream after the work that writes an array."""
     if handle == -1:
         return
     if _core.choose_backend() == "host":
@@ -208,7 +208,7 @@ def _order_consumer(array: GPUArray, handle: int | None) -> None:
 
 
 def _wait(stream: Stream, handle: int, owner: Any = None) -> None:
-    """Has a stream wait for the work on another library's stream."""
+    """Orders a stream after the work on another library's stream."""
     event = Event()
     event.record(Stream.from_handle(handle, owner))
     stream.wait_for_event(event)

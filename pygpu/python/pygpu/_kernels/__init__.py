@@ -1,1 +1,1 @@
-"""Kernels from expressions: element-wise kernels, reductions and scans, and their arguments."""
+"""Kernels from C expressions: element-wise kernels, reductions and scans, and their arguments."""

@@ -1,4 +1,4 @@
-"""PyCUDA's factories of kernels for arithmetic, functions, selections and moves.
+"""PyCUDA's factories of kernels for arithmetic, functions, selection and copies of elements.
 
 These functions are for programs that call them: the arrays of this package have their own kernels.
 Each returns a prepared kernel for contiguous arrays, whose last argument ``n`` is the number of

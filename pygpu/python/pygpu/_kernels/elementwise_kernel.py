@@ -1,4 +1,4 @@
-"""Kernels of elements around a program's statements.
+"""Element-wise kernels from a program's statements in C.
 
 Examples
 --------
@@ -208,7 +208,7 @@ def textured_kernel(
 
 
 class _Modules:
-    """The modules of one source on one device, as one module to a texture reference.
+    """The modules of one source on one device, which a texture reference treats as one module.
 
     A binding of the reference is set in each module, also in those compiled later.
     """
@@ -229,7 +229,7 @@ class _Modules:
             self._modules.append(module)
 
     def get_global(self, name: str) -> tuple[int, int]:
-        """Returns the address and size of the reference in one of them."""
+        """Returns the address and size of the texture reference in one of the modules."""
         return self._modules[0].get_global(name)
 
     def _bind(self, name: str, made: Any) -> None:
@@ -246,7 +246,7 @@ class _Modules:
 
 
 class _Generator:
-    """The source of one kernel in each arrangement of its arrays.
+    """The source of one kernel for each arrangement of its arrays in memory.
 
     It keeps the arguments that the kernel was made with: later changes of its object do not matter.
     """
@@ -363,7 +363,7 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
         }
 
     def __getstate__(self) -> dict[str, Any]:
-        """Returns the attributes without the modules, which a copy compiles itself."""
+        """Returns the attributes without the modules, because a copy compiles its own modules."""
         return {name: value for name, value in self.__dict__.items() if name != "_modules"}
 
     def _define(self) -> tuple[_Generator, str, list[Any], bool, int, bool]:

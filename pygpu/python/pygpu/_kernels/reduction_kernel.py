@@ -1,4 +1,4 @@
-"""Reductions by a program's expressions, and PyCUDA's factories of common reductions.
+"""Reductions by a program's C expressions, and PyCUDA's factories of common reductions.
 
 Reductions of subsets take indices before the arrays; the indices are not checked.
 
@@ -283,7 +283,7 @@ def _kernel_of(
     arrays: tuple[tuple[Any, str], ...],
     preamble: str = "",
 ) -> ReductionKernel:
-    """Returns a kernel, made once, that only reads arrays of these dtypes and names."""
+    """Returns a cached kernel that only reads arrays of these dtypes and names."""
     arguments = [Declared(VectorArg(*array), True) for array in arrays]
     return ReductionKernel(dtype_out, *texts, arguments, preamble=preamble)
 

@@ -1,4 +1,4 @@
-"""The classes of scans by a program's expression."""
+"""Scans (running sums and similar) by a program's C expression."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class _ScanKernel:
         self._compiled: dict[tuple[int, int], tuple[_core.Function, ...]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Returns the attributes without kernels, which a copy compiles itself."""
+        """Returns the attributes without kernels, because a copy compiles its own kernels."""
         return {**self.__dict__, "_compiled": {}}
 
     def _functions(self) -> tuple[_core.Function, ...]:
@@ -175,7 +175,7 @@ class _ScanKernel:
         by_tiles.prepared_async_call((tile_blocks, 1), block, stream, *operands, tiles, state)
 
     def _launch_on_host(self, operands: tuple[Any, ...], allocator: Any, stream: Any) -> None:
-        """Queues a scan by the host's threads, each of which scans neighbours."""
+        """Queues a scan by the host's threads, each of which scans a contiguous part."""
         totals, states, by_parts = self._functions()
         parts = -(-operands[-1] // PART)
         block = (1, 1, 1)
@@ -191,7 +191,7 @@ class _ScanKernel:
 
 
 class InclusiveScanKernel(_ScanKernel):
-    """Combines each element with all before it.
+    """A scan: result ``n`` combines the elements up to and including element ``n``.
 
     Raises ``Unsupported`` if an element is too large for the shared memory of a block.
 
@@ -213,7 +213,7 @@ class InclusiveScanKernel(_ScanKernel):
 
 
 class ExclusiveScanKernel(_ScanKernel):
-    """Combines all elements before each element, and ``neutral``, which is the first result.
+    """A scan: result ``n`` combines ``neutral`` and the elements before element ``n``.
 
     Other arguments are as in :class:`InclusiveScanKernel`. Raises ``Unsupported`` if an element is
     too large for the shared memory of a block.

@@ -1,4 +1,4 @@
-"""Kernels from a program's expressions: their arguments, and the source.
+"""Arguments and source of kernels that are generated from a program's C expressions.
 
 The arguments of every generated kernel are those that the program declares, then the ones of its
 kind (the number of elements), then the geometry of each array that is not one run of elements."""
@@ -90,7 +90,7 @@ def check_text(**texts: Any) -> None:
 
 
 class Strides(NamedTuple):
-    """The number of axes of each strided array of a kernel; 0 for a run of elements."""
+    """The number of axes of each strided array of a kernel; 0 for a contiguous array."""
 
     ranks: tuple[int, ...] = ()
     wide: bool = False
@@ -132,7 +132,7 @@ _NUMBERED = '#line {} "generated source"'
 
 
 def part(name: str, text: str) -> str:
-    """Returns a piece of the program's source, whose lines messages count from 1."""
+    """Returns a piece of the program's source, with line numbers that begin at 1."""
     return f'\n#line 1 "{name}"\n{text}\n{_GENERATED}\n' if text.strip() else ""
 
 

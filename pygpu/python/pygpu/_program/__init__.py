@@ -1,1 +1,1 @@
-"""Around a program: its command line, PyCUDA's names, what it leaves behind."""
+"""The command line, PyCUDA's names, and reports of the memory that a program leaves allocated."""

@@ -67,7 +67,7 @@ class _AliasFinder:
         )
 
     def find_distributions(self, context: Any = None) -> Iterator[Distribution]:
-        """Yields what `importlib.metadata` asks for by the name of PyCUDA: which version it is."""
+        """Yields PyCUDA's distribution, from which `importlib.metadata` reads the version."""
         # The caller has imported the module.
         from importlib.metadata import DistributionFinder, MetadataPathFinder
 
@@ -96,7 +96,7 @@ class _PackageLoader:
 
 
 class _AliasLoader:
-    """Hands the import system the module that already has another name."""
+    """Returns to the import system a module that is already imported under another name."""
 
     def __init__(self, real: str) -> None:
         self._real = real
@@ -113,7 +113,7 @@ class _AliasLoader:
         module.__spec__ = self._spec
 
     def get_code(self, fullname: str) -> CodeType | None:
-        """Returns the module's code: what `python -m pycuda.X` runs as the program."""
+        """Returns the module's code, which `python -m pycuda.X` runs as the program."""
         spec = importlib.util.find_spec(self._real)
         loader: Any = spec.loader if spec is not None else None
         return loader.get_code(self._real) if loader is not None else None
@@ -166,7 +166,7 @@ def _install_for_children() -> None:
 
 
 def installed_pycuda() -> tuple[str, str | None] | None:
-    """Returns where the real PyCUDA is installed, and its version; None where it is not."""
+    """Returns the path and version of an installed PyCUDA; None if it is not installed."""
     from importlib import metadata  # for reports alone
 
     folders = [folder for folder in sys.path if folder != _FOR_CHILDREN]

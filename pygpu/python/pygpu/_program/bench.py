@@ -1,4 +1,4 @@
-"""`pygpu bench`: this machine against its own limits."""
+"""`pygpu bench`: compares this machine's speed with its own limits."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _measured(device: driver.Device, elements: int) -> Iterator[tuple[str, float
 
 
 def _fastest(call: Callable[[], Any]) -> tuple[int, float, float | None]:
-    """Returns the bytes of a call, its seconds on the device, and the bytes a second of copies."""
+    """Returns bytes of a call, its seconds on the device, and bytes per second of copies."""
     call()
     best, size, limits = float("inf"), 0, {}
     for _ in range(_CALLS):
@@ -92,7 +92,7 @@ def _fastest(call: Callable[[], Any]) -> tuple[int, float, float | None]:
 
 
 def _operations(device: driver.Device) -> float | None:
-    """Returns the single-precision operations of a nanosecond that the attributes promise."""
+    """Returns the single-precision operations per nanosecond, computed from the attributes."""
     if _core.runs_kernels_on_host():
         return None
     count, clock = device.multiprocessor_count, device.clock_rate

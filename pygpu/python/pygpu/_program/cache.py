@@ -61,7 +61,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def measured(folder: Path, limit: int, kept: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Returns how much is kept. The limit is that of code; the host's headers are kept besides."""
+    """Returns the size of the cache. The limit is for code; the host's headers do not count."""
     headers = [entry["bytes"] for entry in kept if entry["kind"] == _HEADERS]
     return {
         "folder": str(folder),
@@ -73,7 +73,7 @@ def measured(folder: Path, limit: int, kept: Sequence[dict[str, Any]]) -> dict[s
 
 
 def describe(report: dict[str, Any]) -> str:
-    """Returns how much is kept, in words."""
+    """Returns a sentence about the size of the cache."""
     size, limit, headers = (report[it] / 2**20 for it in ("bytes", "limit", "header_bytes"))
     code = f"{report['entries']} pieces of code ({size:.1f} of {limit:.0f} MiB)"
     return f"{code} and {headers:.1f} MiB of precompiled headers"
@@ -98,7 +98,7 @@ def entries(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def clear(folder: Path) -> list[str]:
-    """Removes what is kept, and nothing else in the folder; returns what could not be removed."""
+    """Removes pygpu's files, and nothing else in the folder; returns those that remain."""
     failures = []
     for path in _code(folder):
         try:
@@ -115,7 +115,7 @@ def _code(folder: Path) -> list[Path]:
 
 
 def _kind(path: Path) -> str:
-    """Returns whose code an entry is, as far as its first bytes tell."""
+    """Returns the kind of code of an entry, according to its first bytes."""
     with path.open("rb") as file:
         start = file.read(1 << 16)
     if not start.startswith(_MARK):

@@ -73,7 +73,7 @@ def _settle_cache() -> dict[str, Any]:
 
 
 def _same(what: str, computed: Callable[[Any], Any], expected: Callable[[Any], Any]) -> Any:
-    """Compares what the device makes of an array with what numpy makes of it."""
+    """Compares the device's result for an array with numpy's result."""
     # The process of the report works without numpy.
     import numpy as np
 
@@ -119,7 +119,7 @@ _EMBEDDED = ("open", "array operation", "reduction")
 
 
 def try_backend(names: Sequence[str]) -> None:
-    """Carries out steps on the backend of the environment; prints each as a line of JSON."""
+    """Runs the steps on the environment's backend; prints each step as a line of JSON."""
     for name in names:
         if name == "array operation":
             import pygpu.autoinit  # noqa: F401
@@ -199,7 +199,7 @@ def _report(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _tried(backend: str, environment: Mapping[str, str], steps: Sequence[str]) -> dict[str, Any]:
-    """Tries a backend in a process of its own; returns its steps, and what failed otherwise."""
+    """Tries a backend in a separate process; returns its steps, and any other failure."""
     code = f"from pygpu._program.doctor import try_backend; try_backend({list(steps)!r})"
     ended = None
     try:
@@ -232,7 +232,7 @@ def _tried(backend: str, environment: Mapping[str, str], steps: Sequence[str]) -
 
 
 def _problems(backend: str, tried: dict[str, Any], environment: Mapping[str, str]) -> list[str]:
-    """Returns what is wrong with a backend and what to do, a sentence each."""
+    """Returns a sentence for each problem of a backend, with what to do."""
     failures = {step: short(error) for step, error in tried["failures"].items()}
     failures.pop("cache", None)
     if not failures:
@@ -296,7 +296,7 @@ _ATTEMPT = re.compile(r"([^()]*?) \(((?:[^()]|\([^()]*\))*)\)")
 
 
 def short(error: str) -> str:
-    """Returns the cause in a message, without the paths at which a library was not found."""
+    """Returns the cause from a message, without the paths where a library was searched for."""
     cause = error.rpartition("nothing can compile it: ")[2]
     parts = [part for part in cause.split("; ") if not part.startswith("also looked")]
 
@@ -396,7 +396,7 @@ def info(argv: Sequence[str]) -> int:
 
 
 def _pycuda() -> str:
-    """Which package `import pycuda` means."""
+    """Returns the package that `import pycuda` imports."""
     served = "pygpu under `pygpu run` and after install_as_pycuda()"
     found = installed_pycuda()
     if found is None:

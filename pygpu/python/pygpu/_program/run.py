@@ -252,7 +252,7 @@ def _without_launcher(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def _safe_path() -> bool:
-    """Whether Python was told (-P) to leave the program's folder out of `sys.path`."""
+    """Returns True if the option -P keeps the program's folder out of `sys.path`."""
     return bool(getattr(sys.flags, "safe_path", False))
 
 

@@ -1,4 +1,4 @@
-"""The environment variables of pygpu: what each allows, and which of those set are wrong."""
+"""The environment variables of pygpu: the allowed values, and checks of the values that are set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Setting(NamedTuple):
-    """What a variable may be, in words and as a function."""
+    """The allowed values of a variable, as text and as a function."""
 
     allowed: str
     is_allowed: Callable[[str], bool]
@@ -99,7 +99,7 @@ _OTHERS = (
 
 
 def in_use(environment: Mapping[str, str]) -> dict[str, str]:
-    """Returns the variables that are set and that pygpu reads, or whose names begin as its own."""
+    """Returns the variables that are set and that pygpu reads, or that begin with its prefix."""
     own = {name for name in environment if name.startswith(("PYGPU_", "PYBIND_GPU_"))}
     names = sorted(own | set(_OTHERS) & set(environment))
     return {name: environment[name] for name in names if environment[name].strip()}

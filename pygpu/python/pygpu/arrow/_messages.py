@@ -134,7 +134,7 @@ class BufferReader(_File):
         return self.read_buffer(nbytes).to_pybytes()
 
     def readinto(self, b: Any) -> int:
-        """Copies as many next bytes as fit to ``b``, a writable buffer; returns their number."""
+        """Fills ``b``, a writable buffer, with the next bytes; returns the number copied."""
         target = host_bytes("b", b, writable=True)
         part = self.read_buffer(target.size)
         part._read_into(target[: part.size], 0)
@@ -172,7 +172,7 @@ class BufferWriter(_File):
         self._count = 0
 
     def write(self, data: Any) -> int:
-        """Writes ``data``, a buffer in host memory, at the position; returns its bytes."""
+        """Writes ``data``, a buffer in host memory, at the position; returns the byte count."""
         source = host_bytes("data", data)
         buffer, rest = self._open(), self.size() - self._place
         if source.size > rest:
@@ -188,7 +188,7 @@ class BufferWriter(_File):
         return source.size
 
     def writeat(self, position: int, data: Any) -> None:
-        """Writes ``data``, a buffer in host memory, at ``position``, which then is after them."""
+        """Writes ``data``, a buffer in host memory, at ``position``, which moves to its end."""
         source = host_bytes("data", data)
         place = _arguments.whole("position", position)
         if not 0 <= place <= self.size() - source.size:

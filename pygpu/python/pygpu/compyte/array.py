@@ -51,7 +51,7 @@ def c_contiguous_strides(itemsize: int, shape: tuple[int, ...]) -> tuple[int, ..
 def equal_strides(
     strides1: tuple[int, ...], strides2: tuple[int, ...], shape: tuple[int, ...]
 ) -> bool:
-    """Returns True if ``strides1`` and ``strides2`` agree on axes of ``shape`` of extent not 1."""
+    """Returns True if ``strides1`` equal ``strides2`` on axes of ``shape`` of extent not 1."""
     if tuple(strides1) == tuple(strides2):
         return True
     if not len(strides1) == len(strides2) == len(shape):

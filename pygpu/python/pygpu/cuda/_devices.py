@@ -113,7 +113,7 @@ class Device:
             return self._context
 
     def reset(self) -> None:
-        """Frees unused memory, and resets the device if possible, which makes its arrays invalid."""
+        """Frees unused memory, and resets the device if possible: its arrays are then invalid."""
         if self._context is not None:
             self._context.reset()
         if _core.choose_backend() != "host":

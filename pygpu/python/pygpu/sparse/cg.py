@@ -155,7 +155,7 @@ class CGStateContainer:
         raise ConvergenceError("cg failed to converge")
 
     def _is_solved(self, tol: float, wait: bool) -> bool:
-        """Returns whether a residual that has reached the host is small."""
+        """Returns True if a residual that has arrived on the host is small enough."""
         for delta in list(self.real_delta_queue):
             found = delta.get_host_result()
             if found is None and wait:

@@ -443,9 +443,9 @@ def qr(a: Any, mode: Literal["reduced", "complete"] = ...) -> QRResult: ...
 @overload
 def qr(a: Any, mode: Literal["r"]) -> GPUArray: ...
 def qr(a: Any, mode: str = "reduced") -> Any:
-    """Returns orthonormal columns and an upper triangle, as :func:`numpy.linalg.qr`.
+    """Returns the QR decomposition of matrices, as :func:`numpy.linalg.qr`.
 
-    The mode ``"raw"`` is not offered.
+    The mode ``"raw"`` is not supported.
     """
     if mode not in ("reduced", "complete", "r"):
         raise ValueError(f"mode is {mode!r}; 'reduced', 'complete' or 'r' is needed")
@@ -536,9 +536,9 @@ def svd(
 def svd(
     a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> Any:
-    """Returns singular values, and the vectors of each, as :func:`numpy.linalg.svd`.
+    """Returns the singular value decomposition of matrices, as :func:`numpy.linalg.svd`.
 
-    Vectors are unique up to a factor, which need not be numpy's. ``hermitian`` has no effect.
+    The singular vectors may differ from numpy's by a factor. ``hermitian`` is ignored.
     """
     a = _floats(a)
     if a.shape[-2] < a.shape[-1]:

@@ -29,7 +29,7 @@ def clip(
     min: Any = None,
     max: Any = None,
 ) -> GPUArray:
-    """Returns the elements within bounds, as :func:`numpy.clip`; ``out`` may be `a` itself."""
+    """Limits the elements to an interval, as :func:`numpy.clip`; ``out`` may be `a` itself."""
     if (a_min is not None and min is not None) or (a_max is not None and max is not None):
         raise ValueError("a bound is given twice; use either a_min and a_max or min and max")
     low, high = (a_min if min is None else min), (a_max if max is None else max)
@@ -49,14 +49,14 @@ def clip(
 
 
 def round(a: GPUArray, decimals: int = 0, out: GPUArray | None = None) -> GPUArray:
-    """Returns the elements rounded, halves to even, in their dtype, as :func:`numpy.round`."""
+    """Rounds the elements, halves to even, as :func:`numpy.round`; the dtype stays the same."""
     return gpu_array("a", a).round(decimals, out)
 
 
 def nan_to_num(
     x: GPUArray, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None
 ) -> GPUArray:
-    """Returns numbers in place of NaN and the infinities, as :func:`numpy.nan_to_num`."""
+    """Replaces NaN and infinities by finite numbers, as :func:`numpy.nan_to_num`."""
     result = gpu_array("x", x).copy() if copy else x
     if not has_fractions(x.dtype):
         return result
@@ -90,7 +90,7 @@ def nan_to_num(
 def isclose(
     a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> GPUArray:
-    """Returns True where two elements differ by little, as :func:`numpy.isclose`."""
+    """Returns True where elements are equal within a tolerance, as :func:`numpy.isclose`."""
     if not isinstance(a, GPUArray) and not isinstance(b, GPUArray):
         gpu_array("a", a)
     if isinstance(b, int):
@@ -116,7 +116,7 @@ def isclose(
 def allclose(
     a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> bool:
-    """Returns True if all elements differ by little, as :func:`numpy.allclose`."""
+    """Returns True if all elements are equal within a tolerance, as :func:`numpy.allclose`."""
     return bool(isclose(a, b, rtol, atol, equal_nan).all())
 
 

@@ -1,4 +1,4 @@
-"""Arrays of other shapes: joined, padded, repeated, in parts."""
+"""Functions that join, pad, repeat and split arrays."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def flatten(a: GPUArray, order: str = "C") -> GPUArray:
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> GPUArray:
-    """Returns an array with values after its elements, as :func:`numpy.append`."""
+    """Returns a copy with values appended, as :func:`numpy.append`."""
     arr, values = on_device(arr), on_device(values)
     if axis is None:
         arr, values, axis = arr.ravel(), values.ravel(), 0
@@ -78,7 +78,7 @@ def diagflat(v: Any, k: int = 0) -> GPUArray:
 
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> GPUArray:
-    """Returns ones at and below a diagonal, as :func:`numpy.tri`."""
+    """Returns a matrix with ones at and below a diagonal, as :func:`numpy.tri`."""
     return (arange(N).reshape((N, 1)) >= arange(N if M is None else M) - k).astype(dtype)
 
 
@@ -99,7 +99,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> GPUArray:
 
 
 def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> GPUArray:
-    """Returns an array with elements around it, as :func:`numpy.pad`.
+    """Returns an array padded at the ends of its axes, as :func:`numpy.pad`.
 
     A mode is a name; ``reflect_type`` is ``"even"``.
     """
@@ -147,7 +147,7 @@ def _side(a: GPUArray, axis: int, mode: str, width: int, option: Any, step: int)
 
 
 def _pairs(name: str, value: Any, ndim: int) -> list[tuple[Any, Any]]:
-    """Returns pairs, before and after each axis, from a number, a pair or pairs."""
+    """Returns the values before and after each axis, from a number, a pair or pairs."""
     try:
         return [tuple(it) for it in np.broadcast_to(np.asarray(value), (ndim, 2)).tolist()]
     except ValueError:
@@ -172,7 +172,7 @@ def _constant(a: GPUArray, widths: Any, fills: Any) -> GPUArray:
 def meshgrid(
     *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> tuple[GPUArray, ...]:
-    """Returns the coordinates of a grid, as :func:`numpy.meshgrid`."""
+    """Returns coordinate arrays of a grid, as :func:`numpy.meshgrid`."""
     if indexing not in ("xy", "ij"):
         raise ValueError(f"indexing is {indexing!r}; 'xy' or 'ij' is needed")
     count = len(xi)
@@ -189,7 +189,7 @@ def meshgrid(
 
 
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> GPUArray:
-    """Returns an array turned in the plane of two axes, as :func:`numpy.rot90`."""
+    """Returns an array rotated in the plane of two axes, as :func:`numpy.rot90`."""
     m = on_device(m)
     first, second = axes_of(tuple(axes), m.ndim)
     if k % 4 == 0:
@@ -215,7 +215,7 @@ ifftshift = member(_shifted, -1, "ifftshift", _IFFTSHIFT)
 
 
 def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> GPUArray:
-    """Returns overlapping parts, as :func:`numpy.lib.stride_tricks.sliding_window_view`."""
+    """Returns a view of windows, as :func:`numpy.lib.stride_tricks.sliding_window_view`."""
     x, window = on_device(x), extents("window_shape", window_shape)
     axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim, None, True)
     if len(axes) != len(window):
@@ -229,7 +229,7 @@ def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> GPUArray
 
 
 def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> GPUArray:
-    """Returns a function's results for vectors, a call each, as :func:`numpy.apply_along_axis`."""
+    """Calls a function for each vector along an axis, as :func:`numpy.apply_along_axis`."""
     arr = on_device(arr)
     (axis,) = axes_of(axis, arr.ndim)
     moved = moveaxis(arr, axis, -1)
@@ -243,7 +243,7 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any
 
 
 def apply_over_axes(func: Any, a: Any, axes: Any) -> GPUArray:
-    """Returns a function's result for one axis after another, as :func:`numpy.apply_over_axes`."""
+    """Applies a function along one axis after another, as :func:`numpy.apply_over_axes`."""
     a = on_device(a)
     for axis in np.atleast_1d(axes).tolist():
         found = func(a, axis)
@@ -281,13 +281,13 @@ atleast_3d = _at_least(3, "three axes")
 
 
 def column_stack(tup: Any) -> GPUArray:
-    """Returns vectors as the columns of a matrix, as :func:`numpy.column_stack`."""
+    """Joins vectors as the columns of a matrix, as :func:`numpy.column_stack`."""
     arrays = [on_device(it) for it in tup]
     return hstack([it.reshape((-1, 1)) if it.ndim < 2 else it for it in arrays])
 
 
 def dstack(tup: Any) -> GPUArray:
-    """Returns arrays joined along the third axis, as :func:`numpy.dstack`."""
+    """Joins arrays along the third axis, as :func:`numpy.dstack`."""
     return concatenate([atleast_3d(it) for it in tup], 2)
 
 
@@ -320,7 +320,7 @@ def resize(a: Any, new_shape: Any) -> GPUArray:
 
 
 def block(arrays: Any) -> GPUArray:
-    """Returns an array of nested lists of arrays, as :func:`numpy.block`."""
+    """Joins nested lists of arrays into one array, as :func:`numpy.block`."""
 
     def depth_of(part: Any) -> int:
         return 1 + max(map(depth_of, part), default=0) if isinstance(part, list) else 0

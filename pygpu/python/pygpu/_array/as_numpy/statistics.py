@@ -157,7 +157,7 @@ def _closest(at: Any) -> Any:
 
 
 def _places(q: Any, n: int, method: str) -> Any:
-    """Returns the places of quantiles among ``n`` sorted elements; integers are elements."""
+    """Returns the positions of quantiles among ``n`` sorted elements; fractions interpolate."""
     if method in _ELEMENTS:
         at = np.asarray(_ELEMENTS[method](q, n)).astype(np.int64)
     elif method == "linear":
@@ -177,7 +177,7 @@ def _places(q: Any, n: int, method: str) -> Any:
 
 
 def _between(low: GPUArray, high: GPUArray, part: Any) -> GPUArray:
-    """Returns the value a part of the way between two elements, exact at both ends."""
+    """Interpolates linearly between two elements; the result is exact at both ends."""
     difference = high - low
     return low + difference * part if part < 0.5 else high - difference * (1 - part)
 
@@ -190,7 +190,7 @@ def _real(a: Any) -> GPUArray:
 
 
 def _prepared(a: Any, q: Any, method: str, whole: int) -> tuple[GPUArray, np.ndarray[Any, Any]]:
-    """Returns the array in the dtype of the result, and the parts of ``whole``, checked."""
+    """Returns the array in the result's dtype, and the checked ``q`` as fractions of ``whole``."""
     a, is_weak = _real(a), type(q) in (int, float)
     q = on_host(q)
     if q.dtype.kind not in "biuf":
@@ -217,7 +217,7 @@ def _ranked(
     method: str = "linear",
     keepdims: bool = False,
 ) -> GPUArray:
-    """Returns quantiles by a function, whose ``q`` are parts of 1 or of 100."""
+    """Returns quantiles by a function whose ``q`` are fractions of 1 or percentages."""
     function, whole = family
     return function(*_prepared(a, q, method, whole), axis, out, method, keepdims)
 
@@ -281,7 +281,7 @@ def median(
 
 
 def _numbers(a: GPUArray, where: Any = UNSET) -> Any:
-    """Returns the mask of the elements that count and are not NaN; True if all are so."""
+    """Returns the mask of the selected elements that are not NaN; True if it selects all."""
     nan, mask = is_nan(a), mask_of(where)
     if nan is None:
         return True if mask is None else mask
@@ -432,7 +432,7 @@ def _nanquantile(
 def _nanquantile_or_mean(
     a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims: bool
 ) -> GPUArray:
-    """Returns quantiles; for no elements, numpy's shape, which is that of the mean."""
+    """Returns quantiles; without elements the result has numpy's shape, the mean's."""
     if not a.size:
         return nanmean(a, axis, None, out, keepdims)
     return _nanquantile(a, q, axis, out, method, keepdims)
