@@ -142,40 +142,7 @@ with_dtype! {
     /// >>> a.sum(axis=0).get()
     /// array([3, 5, 7])
     sum Sum ["dtype", "stream", "allocator"];
-    /// Returns the product of the elements, along axes or of all.
-    ///
-    /// Parameters
-    /// ----------
-    /// *positional : object
-    ///     PyCUDA's arguments (dtype, stream, allocator), or numpy's (axis, dtype, out, keepdims) where the first is an axis.
-    /// axis : int or tuple of int, optional
-    ///     The axes along which elements are combined; all axes if omitted.
-    /// dtype : dtype, optional
-    ///     The dtype in which elements are multiplied; if omitted, numpy's, which widens small integers.
-    /// out : GPUArray, optional
-    ///     Receives the result; it has the shape of the result.
-    /// keepdims : bool, optional
-    ///     True to keep the combined axes with extent 1.
-    /// initial : number, optional
-    ///     As in numpy: a value that is combined with the elements.
-    /// where : GPUArray or bool, optional
-    ///     As in numpy: a mask that selects the elements.
-    /// stream : Stream, optional
-    ///     The stream on which the work is queued.
-    /// allocator : callable, optional
-    ///     The allocator of the result's memory.
-    ///
-    /// Returns
-    /// -------
-    /// GPUArray
-    ///     The products: an array without axes if all elements are multiplied.
-    ///
-    /// Raises
-    /// ------
-    /// TypeError
-    ///     The elements are records.
-    /// ValueError
-    ///     An axis does not exist or is repeated, or `out` has another shape.
+    /// Returns the product of the elements, as :func:`numpy.prod`. Arguments and errors are as in :meth:`sum`.
     ///
     /// Examples
     /// --------
@@ -188,39 +155,9 @@ with_dtype! {
 }
 
 without_dtype! {
-    /// Returns the smallest element, along axes or of all; NaN if any element is.
+    /// Returns the smallest element, NaN if any element is, as :func:`numpy.min`.
     ///
-    /// Parameters
-    /// ----------
-    /// *positional : object
-    ///     PyCUDA's arguments (stream), or numpy's (axis, out, keepdims) where the first is an axis.
-    /// axis : int or tuple of int, optional
-    ///     The axes along which elements are combined; all axes if omitted.
-    /// out : GPUArray, optional
-    ///     Receives the result; it has the shape of the result.
-    /// keepdims : bool, optional
-    ///     True to keep the combined axes with extent 1.
-    /// initial : number, optional
-    ///     As in numpy: a value that is combined with the elements.
-    /// where : GPUArray or bool, optional
-    ///     As in numpy: a mask that selects the elements.
-    /// stream : Stream, optional
-    ///     The stream on which the work is queued.
-    /// allocator : callable, optional
-    ///     The allocator of the result's memory.
-    ///
-    /// Returns
-    /// -------
-    /// GPUArray
-    ///     The smallest elements: an array without axes if all elements are combined.
-    ///
-    /// Raises
-    /// ------
-    /// TypeError
-    ///     The elements are records.
-    /// ValueError
-    ///     An axis does not exist or is repeated, `out` has another shape, or an element of the
-    ///     result combines zero elements.
+    /// Arguments and errors are as in :meth:`sum`, without `dtype`; PyCUDA's only positional one is the stream.
     ///
     /// Examples
     /// --------
@@ -231,39 +168,7 @@ without_dtype! {
     /// array([0, 3], dtype=int32)
     min Minimum ["stream"]
         "($self, *positional, axis=None, out=None, keepdims=None, initial=..., where=..., stream=None, allocator=None)";
-    /// Returns the largest element, along axes or of all; NaN if any element is.
-    ///
-    /// Parameters
-    /// ----------
-    /// *positional : object
-    ///     PyCUDA's arguments (stream), or numpy's (axis, out, keepdims) where the first is an axis.
-    /// axis : int or tuple of int, optional
-    ///     The axes along which elements are combined; all axes if omitted.
-    /// out : GPUArray, optional
-    ///     Receives the result; it has the shape of the result.
-    /// keepdims : bool, optional
-    ///     True to keep the combined axes with extent 1.
-    /// initial : number, optional
-    ///     As in numpy: a value that is combined with the elements.
-    /// where : GPUArray or bool, optional
-    ///     As in numpy: a mask that selects the elements.
-    /// stream : Stream, optional
-    ///     The stream on which the work is queued.
-    /// allocator : callable, optional
-    ///     The allocator of the result's memory.
-    ///
-    /// Returns
-    /// -------
-    /// GPUArray
-    ///     The largest elements: an array without axes if all elements are combined.
-    ///
-    /// Raises
-    /// ------
-    /// TypeError
-    ///     The elements are records.
-    /// ValueError
-    ///     An axis does not exist or is repeated, `out` has another shape, or an element of the
-    ///     result combines zero elements.
+    /// Returns the largest element, NaN if any element is, as :func:`numpy.max`. Arguments are as in :meth:`min`.
     ///
     /// Examples
     /// --------
@@ -274,36 +179,10 @@ without_dtype! {
     /// array(5, dtype=int32)
     max Maximum ["stream"]
         "($self, *positional, axis=None, out=None, keepdims=None, initial=..., where=..., stream=None, allocator=None)";
-    /// Returns True if any element is not zero, along axes or of all.
+    /// Returns True if any element is not zero, as :func:`numpy.any`.
     ///
-    /// Parameters
-    /// ----------
-    /// *positional : object
-    ///     PyCUDA's arguments (stream, allocator), or numpy's (axis, out, keepdims) where the first is an axis.
-    /// axis : int or tuple of int, optional
-    ///     The axes along which elements are combined; all axes if omitted.
-    /// out : GPUArray, optional
-    ///     Receives the result; it has the shape of the result.
-    /// keepdims : bool, optional
-    ///     True to keep the combined axes with extent 1.
-    /// where : GPUArray or bool, optional
-    ///     As in numpy: a mask that selects the elements.
-    /// stream : Stream, optional
-    ///     The stream on which the work is queued.
-    /// allocator : callable, optional
-    ///     The allocator of the result's memory.
-    ///
-    /// Returns
-    /// -------
-    /// GPUArray
-    ///     Truth values: an array without axes if all elements are combined.
-    ///
-    /// Raises
-    /// ------
-    /// TypeError
-    ///     The elements are records.
-    /// ValueError
-    ///     An axis does not exist or is repeated, or `out` has another shape.
+    /// Arguments and errors are as in :meth:`sum`, without `dtype` and `initial`; PyCUDA's positional ones are
+    /// (stream, allocator).
     ///
     /// Examples
     /// --------
@@ -314,36 +193,7 @@ without_dtype! {
     /// array([[ True,  True,  True]])
     any Any ["stream", "allocator"]
         "($self, *positional, axis=None, out=None, keepdims=None, where=..., stream=None, allocator=None)";
-    /// Returns True if no element is zero, along axes or of all.
-    ///
-    /// Parameters
-    /// ----------
-    /// *positional : object
-    ///     PyCUDA's arguments (stream, allocator), or numpy's (axis, out, keepdims) where the first is an axis.
-    /// axis : int or tuple of int, optional
-    ///     The axes along which elements are combined; all axes if omitted.
-    /// out : GPUArray, optional
-    ///     Receives the result; it has the shape of the result.
-    /// keepdims : bool, optional
-    ///     True to keep the combined axes with extent 1.
-    /// where : GPUArray or bool, optional
-    ///     As in numpy: a mask that selects the elements.
-    /// stream : Stream, optional
-    ///     The stream on which the work is queued.
-    /// allocator : callable, optional
-    ///     The allocator of the result's memory.
-    ///
-    /// Returns
-    /// -------
-    /// GPUArray
-    ///     Truth values: an array without axes if all elements are combined.
-    ///
-    /// Raises
-    /// ------
-    /// TypeError
-    ///     The elements are records.
-    /// ValueError
-    ///     An axis does not exist or is repeated, or `out` has another shape.
+    /// Returns True if no element is zero, as :func:`numpy.all`. Arguments are as in :meth:`any`.
     ///
     /// Examples
     /// --------
@@ -358,39 +208,10 @@ without_dtype! {
 
 #[pymethods]
 impl GPUArray {
-    /// Returns the mean of the elements, along axes or of all.
+    /// Returns the mean of the elements, NaN of zero elements, as :func:`numpy.mean`; PyCUDA does not have this method.
     ///
-    /// PyCUDA does not have this method.
-    ///
-    /// Parameters
-    /// ----------
-    /// axis : int or tuple of int, optional
-    ///     The axes along which elements are combined; all axes if omitted.
-    /// dtype : dtype, optional
-    ///     The dtype of the result. If omitted, it is the array's own if inexact, else float64. 16-bit
-    ///     floating-point numbers are added in float32.
-    /// out : GPUArray, optional
-    ///     Receives the result; it has the shape of the result.
-    /// keepdims : bool, optional
-    ///     True to keep the combined axes with extent 1.
-    /// where : GPUArray or bool, optional
-    ///     As in numpy: a mask that selects the elements.
-    /// stream : Stream, optional
-    ///     The stream on which the work is queued.
-    /// allocator : callable, optional
-    ///     The allocator of the result's memory.
-    ///
-    /// Returns
-    /// -------
-    /// GPUArray
-    ///     The means; NaN if zero elements are combined.
-    ///
-    /// Raises
-    /// ------
-    /// TypeError
-    ///     The elements are records.
-    /// ValueError
-    ///     An axis does not exist or is repeated, or `out` has another shape.
+    /// `dtype` is the dtype of the result: if omitted, the array's own if inexact, else float64. 16-bit floating-point
+    /// numbers are added in float32. Other arguments and errors are as in :meth:`sum`.
     ///
     /// Examples
     /// --------
@@ -429,41 +250,10 @@ impl GPUArray {
         }
     }
 
-    /// Returns the variance of the elements, along axes or of all: the mean squared distance from the mean.
+    /// Returns the variance, the mean squared distance from the mean, as :func:`numpy.var`.
     ///
-    /// PyCUDA does not have this method.
-    ///
-    /// Parameters
-    /// ----------
-    /// axis : int or tuple of int, optional
-    ///     The axes along which elements are combined; all axes if omitted.
-    /// dtype : dtype, optional
-    ///     The dtype of the result. If omitted, it is the array's own if inexact, else float64. 16-bit
-    ///     floating-point numbers are added in float32.
-    /// out : GPUArray, optional
-    ///     Receives the result; it has the shape of the result.
-    /// ddof : number
-    ///     Subtracted from the number of elements before the sum of squares is divided by it.
-    /// keepdims : bool, optional
-    ///     True to keep the combined axes with extent 1.
-    /// where : GPUArray or bool, optional
-    ///     As in numpy: a mask that selects the elements.
-    /// stream : Stream, optional
-    ///     The stream on which the work is queued.
-    /// allocator : callable, optional
-    ///     The allocator of the result's memory.
-    ///
-    /// Returns
-    /// -------
-    /// GPUArray
-    ///     The values, which are also real for complex numbers.
-    ///
-    /// Raises
-    /// ------
-    /// TypeError
-    ///     The elements are records, or `dtype` is not an inexact dtype.
-    /// ValueError
-    ///     An axis does not exist or is repeated, or `out` has another shape.
+    /// It is real also for complex numbers. `ddof` is subtracted from the number of elements before the sum of squares is
+    /// divided by it; `dtype` must be inexact. Other arguments are as in :meth:`mean`. PyCUDA does not have this method.
     ///
     /// Examples
     /// --------
@@ -496,41 +286,9 @@ impl GPUArray {
         given.compute(slf, |array, axes, keeps| array.variance(dtype, axes, keeps, ddof))
     }
 
-    /// Returns the standard deviation of the elements, along axes or of all.
+    /// Returns the standard deviation, the square root of :meth:`var`, as :func:`numpy.std`.
     ///
     /// PyCUDA does not have this method.
-    ///
-    /// Parameters
-    /// ----------
-    /// axis : int or tuple of int, optional
-    ///     The axes along which elements are combined; all axes if omitted.
-    /// dtype : dtype, optional
-    ///     The dtype of the result. If omitted, it is the array's own if inexact, else float64. 16-bit
-    ///     floating-point numbers are added in float32.
-    /// out : GPUArray, optional
-    ///     Receives the result; it has the shape of the result.
-    /// ddof : number
-    ///     Subtracted from the number of elements before the sum of squares is divided by it.
-    /// keepdims : bool, optional
-    ///     True to keep the combined axes with extent 1.
-    /// where : GPUArray or bool, optional
-    ///     As in numpy: a mask that selects the elements.
-    /// stream : Stream, optional
-    ///     The stream on which the work is queued.
-    /// allocator : callable, optional
-    ///     The allocator of the result's memory.
-    ///
-    /// Returns
-    /// -------
-    /// GPUArray
-    ///     The values, which are also real for complex numbers.
-    ///
-    /// Raises
-    /// ------
-    /// TypeError
-    ///     The elements are records, or `dtype` is not an inexact dtype.
-    /// ValueError
-    ///     An axis does not exist or is repeated, or `out` has another shape.
     ///
     /// Examples
     /// --------
