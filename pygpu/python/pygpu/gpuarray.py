@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from ._array.creation import *  # noqa: F403
     from ._array.reductions import *  # noqa: F403
     from ._array.shapes import *  # noqa: F403
+    from ._core import Stream
     from ._exchange.protocols import from_cuda_array_interface as from_cuda_array_interface
     from ._exchange.protocols import from_dlpack as from_dlpack
     from ._kernels.c_types import vec as vec
@@ -92,7 +93,11 @@ _minimum, _maximum, _logical_and, _logical_or, _logical_not = map(
 
 
 def if_positive(
-    criterion: GPUArray, then_: Any, else_: Any, out: GPUArray | None = None, stream: Any = None
+    criterion: GPUArray,
+    then_: Any,
+    else_: Any,
+    out: GPUArray | None = None,
+    stream: Stream | None = None,
 ) -> GPUArray:
     """Returns ``then_`` where ``criterion`` is positive, else ``else_``, in ``out`` on ``stream``.
 
@@ -103,18 +108,22 @@ def if_positive(
 
 
 def where(
-    criterion: GPUArray, then_: Any, else_: Any, out: GPUArray | None = None, stream: Any = None
+    criterion: GPUArray,
+    then_: Any,
+    else_: Any,
+    out: GPUArray | None = None,
+    stream: Stream | None = None,
 ) -> GPUArray:
     """Returns ``then_`` where ``criterion`` is not zero, else ``else_``, as :func:`numpy.where`."""
     return _core.select(criterion, then_, else_, False, out, stream)
 
 
-def minimum(a: Any, b: Any, out: GPUArray | None = None, stream: Any = None) -> GPUArray:
+def minimum(a: Any, b: Any, out: GPUArray | None = None, stream: Stream | None = None) -> GPUArray:
     """Returns the smaller of corresponding elements, as :func:`numpy.minimum`."""
     return _minimum(a, b, out, stream)
 
 
-def maximum(a: Any, b: Any, out: GPUArray | None = None, stream: Any = None) -> GPUArray:
+def maximum(a: Any, b: Any, out: GPUArray | None = None, stream: Stream | None = None) -> GPUArray:
     """Returns the larger of corresponding elements, as :func:`numpy.maximum`."""
     return _maximum(a, b, out, stream)
 
@@ -183,7 +192,9 @@ def _get_common_dtype(obj1: Any, obj2: Any) -> np.dtype[Any]:
     return get_common_dtype(obj1, obj2, has_double_support())
 
 
-def _memcpy_discontig(dst: Any, src: Any, async_: bool = False, stream: Any = None) -> None:
+def _memcpy_discontig(
+    dst: Any, src: Any, async_: bool = False, stream: Stream | None = None
+) -> None:
     """Copies between GPUArrays or numpy arrays of one shape and dtype: PyCUDA's helper."""
     for name, array in (("dst", dst), ("src", src)):
         if not isinstance(array, GPUArray | np.ndarray):

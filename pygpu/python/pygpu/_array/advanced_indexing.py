@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import _core
 from .._arguments import along_axis, gpu_array, gpu_arrays, whole, wrong_type
-from .._core import GPUArray
+from .._core import GPUArray, Stream
 from ..compyte.array import span
 from .creation import to_gpu
 
@@ -332,7 +332,7 @@ def compress(
 
 
 def take(
-    a: GPUArray, indices: GPUArray, out: GPUArray | None = None, stream: Any = None
+    a: GPUArray, indices: GPUArray, out: GPUArray | None = None, stream: Stream | None = None
 ) -> GPUArray:
     """Returns the elements of ``a``, seen as one axis, at ``indices``.
 
@@ -362,7 +362,7 @@ def _outputs(arrays: Any, out: Any, shape: Any) -> list[GPUArray]:
 
 
 def multi_take(
-    arrays: Any, indices: GPUArray, out: Any = None, stream: Any = None
+    arrays: Any, indices: GPUArray, out: Any = None, stream: Stream | None = None
 ) -> list[GPUArray]:
     """Returns :func:`take` of each of the ``arrays``, as a list of arrays, or in ``out``.
 
@@ -408,7 +408,7 @@ def multi_take_put(
     src_indices: GPUArray,
     dest_shape: Any = None,
     out: Any = None,
-    stream: Any = None,
+    stream: Stream | None = None,
     src_offsets: Any = None,
 ) -> list[GPUArray]:
     """Copies elements of each array, at source indices, to its output, at other indices.
@@ -451,7 +451,11 @@ def multi_take_put(
 
 
 def multi_put(
-    arrays: Any, dest_indices: GPUArray, dest_shape: Any = None, out: Any = None, stream: Any = None
+    arrays: Any,
+    dest_indices: GPUArray,
+    dest_shape: Any = None,
+    out: Any = None,
+    stream: Stream | None = None,
 ) -> list[GPUArray]:
     """Copies the first elements of each of the ``arrays`` to ``dest_indices`` of its output.
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import _core
 from .._arguments import extents, gpu_array, whole
-from .._core import GPUArray
+from .._core import GPUArray, Stream
 from .shapes import diagonal, moveaxis
 
 
@@ -35,7 +35,7 @@ def _as_numpy(value: Any) -> Any:
     return value  # an array, or refused later
 
 
-def to_gpu_async(ary: Any, allocator: Any = None, stream: Any = None) -> GPUArray:
+def to_gpu_async(ary: Any, allocator: Any = None, stream: Stream | None = None) -> GPUArray:
     """Copies ``ary`` like :func:`to_gpu`, queued on ``stream``, in memory of ``allocator``.
 
     A page-locked array must not be changed before the copy has run.

@@ -20,7 +20,7 @@ import numpy as np
 
 from .. import _core
 from .._arguments import along_axis, check_holds, gpu_array, has_fractions, same_shape, stored
-from .._core import GPUArray, Reduction
+from .._core import GPUArray, Reduction, Stream
 from .._documentation import member
 from .advanced_indexing import take
 from .creation import to_gpu
@@ -152,7 +152,7 @@ def _element(value: Any, dtype: np.dtype[Any]) -> Any:
 def sum(
     a: GPUArray,
     dtype: Any = None,
-    stream: Any = None,
+    stream: Stream | None = None,
     allocator: Any = None,
     *,
     axis: Any = None,
@@ -195,7 +195,7 @@ def prod(
     initial: Any = UNSET,
     where: Any = UNSET,
     *,
-    stream: Any = None,
+    stream: Stream | None = None,
     allocator: Any = None,
 ) -> GPUArray:
     """Returns the product of the elements, as :func:`numpy.prod`."""
@@ -206,7 +206,7 @@ def prod(
 def _truth(
     name: str,
     a: GPUArray,
-    stream: Any = None,
+    stream: Stream | None = None,
     allocator: Any = None,
     *,
     axis: Any = None,
@@ -230,7 +230,7 @@ all = member(_truth, "all", "all", _ALL)
 def _extreme(
     name: str,
     a: GPUArray,
-    stream: Any = None,
+    stream: Stream | None = None,
     *,
     axis: Any = None,
     out: GPUArray | None = None,
@@ -327,7 +327,7 @@ def mean(
     keepdims: bool = False,
     *,
     where: Any = UNSET,
-    stream: Any = None,
+    stream: Stream | None = None,
     allocator: Any = None,
 ) -> GPUArray:
     """Returns the mean, as float64 for integers and else in `a`'s dtype, as :func:`numpy.mean`."""
@@ -361,7 +361,7 @@ def _spread(
     where: Any = UNSET,
     mean: Any = UNSET,
     correction: Any = UNSET,
-    stream: Any = None,
+    stream: Stream | None = None,
     allocator: Any = None,
 ) -> GPUArray:
     gpu_array("a", a)
@@ -404,7 +404,13 @@ def degrees_of(ddof: float, correction: Any) -> float:
 
 
 def _running(
-    reduction: Reduction, a: GPUArray, axis: Any, dtype: Any, out: Any, stream: Any, allocator: Any
+    reduction: Reduction,
+    a: GPUArray,
+    axis: Any,
+    dtype: Any,
+    out: Any,
+    stream: Stream | None,
+    allocator: Any,
 ) -> GPUArray:
     a, axis = along_axis(a, axis)
     return _core.scan(reduction, a, axis, False, dtype, out, stream, allocator)
@@ -416,7 +422,7 @@ def cumsum(
     dtype: Any = None,
     out: GPUArray | None = None,
     *,
-    stream: Any = None,
+    stream: Stream | None = None,
     allocator: Any = None,
 ) -> GPUArray:
     """Returns the running sums along an axis, as :func:`numpy.cumsum`; ``out`` may be `a`."""
@@ -429,7 +435,7 @@ def cumprod(
     dtype: Any = None,
     out: GPUArray | None = None,
     *,
-    stream: Any = None,
+    stream: Stream | None = None,
     allocator: Any = None,
 ) -> GPUArray:
     """Returns the running products along an axis, as :func:`numpy.cumprod`."""
@@ -469,7 +475,11 @@ def argmax(
 
 
 def subset_sum(
-    subset: GPUArray, a: GPUArray, dtype: Any = None, stream: Any = None, allocator: Any = None
+    subset: GPUArray,
+    a: GPUArray,
+    dtype: Any = None,
+    stream: Stream | None = None,
+    allocator: Any = None,
 ) -> GPUArray:
     """Returns the sum of ``a`` at ``subset``, indices of its elements; see also :func:`dot`.
 
@@ -483,7 +493,7 @@ def subset_dot(
     a: GPUArray,
     b: GPUArray,
     dtype: Any = None,
-    stream: Any = None,
+    stream: Stream | None = None,
     allocator: Any = None,
 ) -> GPUArray:
     """Returns the dot product of the elements of ``a`` and ``b`` at ``subset``.
@@ -494,11 +504,11 @@ def subset_dot(
     return _core.dot(x, y, dtype, stream, allocator)
 
 
-def subset_min(subset: GPUArray, a: GPUArray, stream: Any = None) -> GPUArray:
+def subset_min(subset: GPUArray, a: GPUArray, stream: Stream | None = None) -> GPUArray:
     """Returns the smallest of the elements of ``a`` at ``subset``, on ``stream``."""
     return _core.reduce_subset(Reduction.Minimum, subset, a, None, stream)
 
 
-def subset_max(subset: GPUArray, a: GPUArray, stream: Any = None) -> GPUArray:
+def subset_max(subset: GPUArray, a: GPUArray, stream: Stream | None = None) -> GPUArray:
     """Returns the largest of the elements of ``a`` at ``subset``, on ``stream``."""
     return _core.reduce_subset(Reduction.Maximum, subset, a, None, stream)
