@@ -194,8 +194,10 @@ def _parameters(function):
 def _resolved(path, value):
     """Returns the object that a link in a docstring names, or None."""
     value = inspect.unwrap(value) if inspect.isroutine(value) else value
-    module = sys.modules[value.__module__]
-    owner = getattr(module, value.__qualname__.partition(".")[0], None)
+    # A method of the extension has the class, and no module of its own.
+    owner = getattr(value, "__objclass__", None)
+    module = sys.modules[(owner or value).__module__]
+    owner = owner or getattr(module, value.__qualname__.partition(".")[0], None)
     for place in (owner, module, gpuarray, driver):
         found = functools.reduce(lambda it, part: getattr(it, part, None), path.split("."), place)
         if found is not None:
