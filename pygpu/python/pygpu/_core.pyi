@@ -104,6 +104,7 @@ class GPUArray:
     @property
     def T(self) -> GPUArray: ...
     mT: Final[GPUArray]
+    flat: Any
     @property
     def real(self) -> GPUArray: ...
     @real.setter
@@ -215,6 +216,7 @@ class GPUArray:
     prod = sum
     argmax = _reductions.argmax
     argmin = _reductions.argmin
+    argpartition = _order.argpartition
     choose = _numeric.choose
     clip = _numeric.clip
     cumprod = _reductions.cumprod
@@ -222,6 +224,7 @@ class GPUArray:
     diagonal = _shapes.diagonal
     dot = _linear.dot
     flatten = _shaping.flatten
+    partition = _order.partition_in_place
     put = _selection.put
     repeat = _shapes.repeat
     searchsorted = _order.searchsorted

@@ -26,6 +26,12 @@ def indexed(draw):
     return pair, index
 
 
+@pytest.mark.parametrize("index", [0, (0,), slice(None), [0]])
+def test_an_array_without_axes_has_no_elements_at_indices(index):
+    with pytest.raises(IndexError, match="too many indices"):
+        gpuarray.zeros(())[index]
+
+
 @given(case=indexed())
 def test_getitem_is_a_view(case):
     (a, a_gpu), index = case

@@ -293,6 +293,7 @@ _FOLDED |= {"fmax", "fmin", "gcd", "hypot", "lcm", "logaddexp", "logaddexp2"}
 
 def _fold(name: str, a: GPUArray, axis: Any, keepdims: Any, initial: Any, **given: Any) -> GPUArray:
     """Returns a reduction by any of `_FOLDED`, or an accumulation if ``keepdims`` is None."""
+    a = _inexact(a) if name in ("hypot", "logaddexp", "logaddexp2") else a
     dtype = np.bool_ if name.startswith("logical") else given["dtype"] or a.dtype
     values, axes = last_axis(a.astype(dtype), () if a.ndim == 0 and axis in (0, -1) else axis)
     if keepdims is None:

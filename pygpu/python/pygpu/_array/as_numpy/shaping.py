@@ -110,13 +110,13 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> GP
     widths = _pairs("pad_width", pad_width, a.ndim)
     if callable(mode):
         raise TypeError(f"mode is {mode!r}; call it on the host, np.pad(a.get(), ...)")
+    kwargs = {name: on_host(it).tolist() for name, it in kwargs.items()}
     if a.ndim:
         # numpy checks the arguments.
         np.pad(np.zeros([min(n, 1) for n in a.shape]), np.minimum(widths, 1), mode, **kwargs)
     if mode in ("constant", "empty"):
         values = kwargs.pop("constant_values", 0)
-        fills = _pairs("constant_values", on_host(values).tolist(), a.ndim)
-        return _constant(a, widths, fills)
+        return _constant(a, widths, _pairs("constant_values", values, a.ndim))
     if mode in ("linear_ramp", "maximum", "mean", "median", "minimum"):
         (option,) = kwargs.values() or (0 if mode == "linear_ramp" else None,)
         options = _pairs("kwargs", option, a.ndim)
