@@ -68,15 +68,15 @@ impl ArrayFlags {
 
 #[pymethods]
 impl ArrayFlags {
-    /// True.
-    #[classattr]
-    fn writeable() -> bool {
+    /// True: every array on a device can be written.
+    #[getter]
+    fn writeable(&self) -> bool {
         true
     }
 
-    /// True.
-    #[classattr]
-    fn aligned() -> bool {
+    /// True: every array on a device is aligned.
+    #[getter]
+    fn aligned(&self) -> bool {
         true
     }
 

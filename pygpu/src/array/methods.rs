@@ -63,7 +63,7 @@ impl GPUArray {
     /// >>> gpuarray.arange(6)[::2].copy().strides
     /// (8,)
     #[pyo3(signature = (stream = None, *, order = "K"))]
-    fn copy<'py>(
+    pub(super) fn copy<'py>(
         slf: &Bound<'py, Self>,
         stream: Option<&Bound<'py, PyAny>>,
         #[pyo3(from_py_with = order_argument)] order: Option<&str>,

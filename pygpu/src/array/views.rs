@@ -105,6 +105,8 @@ impl GPUArray {
     ///     The order in which elements are read and placed; "A" means "F" for an array that is only
     ///     contiguous in Fortran's order. The result of a contiguous array is contiguous in that
     ///     order, where numpy may return a view in another.
+    /// copy : bool, optional
+    ///     True for a copy in any case, False to refuse one.
     ///
     /// Returns
     /// -------
@@ -114,24 +116,39 @@ impl GPUArray {
     /// Raises
     /// ------
     /// ValueError
-    ///     The sizes differ, or more than one extent is -1.
+    ///     The sizes differ, more than one extent is -1, or `copy` is False and a copy is needed.
     ///
     /// Examples
     /// --------
     /// >>> from pygpu import gpuarray
     /// >>> gpuarray.arange(6).reshape(2, -1).shape
     /// (2, 3)
-    #[pyo3(signature = (*shape, order = "C"))]
+    #[pyo3(signature = (*shape, order = "C", copy = None))]
     fn reshape<'py>(
         slf: &Bound<'py, Self>,
         shape: &Bound<'py, PyTuple>,
         #[pyo3(from_py_with = order_argument)] order: Option<&str>,
+        copy: Option<bool>,
     ) -> Object<'py> {
         if shape.is_empty() {
             return Err(PyTypeError::new_err("reshape needs a shape"));
         }
         let order = order_for(slf, order, "C, F and A")?;
-        reshaped(slf, slf.get().array()?, &parse_new_shape(shape)?, order, false)
+        let array = slf.get().array()?;
+        let result = reshaped(slf, array, &parse_new_shape(shape)?, order, false)?;
+        let Some(copy) = copy else { return Ok(result) };
+        let result = result.cast_into::<GPUArray>()?;
+        let is_view = std::sync::Arc::ptr_eq(result.get().array()?.memory(), array.memory());
+        if copy && is_view {
+            return Self::copy(&result, None, None);
+        }
+        if !copy && !is_view && array.size() > 0 {
+            return Err(PyValueError::new_err(format!(
+                "copy is False; an array of strides {:?} needs a copy for this shape",
+                array.layout().strides()
+            )));
+        }
+        Ok(result.into_any())
     }
 
     /// Returns the elements along one axis: a view if they are contiguous in that order, else a copy.

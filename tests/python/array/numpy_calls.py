@@ -799,6 +799,9 @@ a.argpartition(2).shape[0] + 0 * f
 np.multiply(a.flat[3:9], 1)
 np.stack(list(a.T.flat))
 np.logspace(v, 2, 3)
+a.T.reshape(20, copy=False)
+a.reshape((5, 4), copy=False)
+a.T.reshape(20, copy=True)
 np.logaddexp.reduce(i3)
 np.hypot.reduce(i3[:1])
 np.logaddexp2.accumulate(a, axis=1)
@@ -827,6 +830,8 @@ np.bitwise_or.accumulate(i3).flags.c_contiguous + 0 * f
 np.bitwise_or.accumulate(i3.T).flags.c_contiguous + 0 * f
 """.strip().splitlines()
 IN_PLACE = """
+a.reshape(20, copy=True).__setitem__(0, 7)
+a.reshape(20, copy=False).__setitem__(0, 7)
 v[::2].ravel().__setitem__(0, 7)
 a[:, :1].ravel("K").__setitem__(0, 7)
 a.T.ravel("F").__setitem__(0, 7)

@@ -53,13 +53,8 @@ def reshape(
 
     The extents are one sequence or several numbers.
     """
-    result = gpu_array("a", a).reshape(*shape, order=order)
-    if copy is None:
-        return result
-    is_view = result.ptr == a.ptr
-    if copy is False and not is_view and a.size:
-        raise ValueError(f"copy is False; an array of strides {a.strides} needs a copy for this")
-    return result.copy() if copy and is_view else result
+    given = {"order": order} if copy is None else {"order": order, "copy": copy}
+    return gpu_array("a", a).reshape(*shape, **given)
 
 
 def swapaxes(a: GPUArray, axis1: int, axis2: int) -> GPUArray:

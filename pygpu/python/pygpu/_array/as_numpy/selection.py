@@ -89,7 +89,7 @@ def ravel_multi_index(
 
 
 def _check_numbers(name: str, indices: GPUArray, n: int) -> None:
-    if indices.dtype.kind not in "iu":
+    if indices.dtype.kind not in "biu":
         raise TypeError(f"{name} has dtype {indices.dtype}; integers are needed")
     wrong = [it for it in (indices.min, indices.max) if indices.size and not 0 <= int(it()) < n]
     if wrong:
