@@ -310,7 +310,7 @@ def _fold(name: str, a: GPUArray, axis: Any, keepdims: Any, initial: Any, **give
 
 def _combine(name: str, method: str, a: Any, kwargs: dict[str, Any]) -> Any:
     function = _ufuncs.get(name)
-    reduction = function and function.reduction
+    reduction: Any = function and function.reduction
     if reduction is None and name not in _FOLDED:
         raise _refusal(f"numpy.{name}.{method}")
     given = {key: kwargs.pop(key, None) for key in ("dtype", "out")}

@@ -98,7 +98,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> GPUArray:
     return filt[tuple(kept)]
 
 
-def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> GPUArray:
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> GPUArray:
     """Returns an array padded at the ends of its axes, as :func:`numpy.pad`.
 
     A mode is a name; ``reflect_type`` is ``"even"``.
@@ -113,7 +113,8 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> GP
     kwargs = {name: on_host(it).tolist() for name, it in kwargs.items()}
     if a.ndim:
         # numpy checks the arguments.
-        np.pad(np.zeros([min(n, 1) for n in a.shape]), np.minimum(widths, 1), mode, **kwargs)
+        one: Any = np.zeros([min(n, 1) for n in a.shape])
+        np.pad(one, np.minimum(widths, 1), mode, **kwargs)
     if mode in ("constant", "empty"):
         values = kwargs.pop("constant_values", 0)
         return _constant(a, widths, _pairs("constant_values", values, a.ndim))
