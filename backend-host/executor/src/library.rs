@@ -70,6 +70,8 @@ pub struct Parameter {
     pub offset: usize,
     /// The size of the value in bytes.
     pub bytes: usize,
+    /// The alignment of the type in bytes.
+    pub alignment: usize,
     /// True if it is a pointer.
     pub is_pointer: bool,
 }
@@ -213,9 +215,11 @@ impl Library {
         for index in 0..entry.parameter_count as usize {
             // SAFETY: the entry has this many parameters.
             let parameter = unsafe { *entry.parameters.add(index) };
-            let offset = usize::next_multiple_of(end, (parameter.alignment as usize).max(1));
+            let alignment = (parameter.alignment as usize).max(1);
+            let offset = usize::next_multiple_of(end, alignment);
             let bytes = parameter.bytes as usize;
-            parameters.push(Parameter { offset, bytes, is_pointer: parameter.is_pointer != 0 });
+            let is_pointer = parameter.is_pointer != 0;
+            parameters.push(Parameter { offset, bytes, alignment, is_pointer });
             end = offset + bytes;
         }
         for name in names {

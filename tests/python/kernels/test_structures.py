@@ -89,3 +89,24 @@ def test_what_is_no_structure_is_refused():
     ):
         with pytest.raises(error):
             tools.match_dtype_to_c_struct(None, name, dtype)
+
+
+@pytest.mark.parametrize("alignment", [16, 32, 64, 128])
+def test_records_are_passed_at_any_alignment(alignment):
+    module = SourceModule(
+        f"""struct __align__({alignment}) Eight {{ double at[8]; }};
+        __global__ void k(Eight *to, Eight first, char apart, Eight last) {{
+            Eight sum;
+            for (int i = 0; i < 8; i++) sum.at[i] = first.at[i] + last.at[i];
+            to[threadIdx.x] = sum;
+        }}"""
+    )
+    count = max(64, alignment) // 8
+    record = np.dtype([("at", "f8", (8,)), ("rest", f"V{count * 8 - 64}")])
+    first, last = np.zeros(2, record)
+    first["at"], last["at"] = np.arange(8), np.arange(8) * 10
+    to = gpuarray.zeros(3 * count, np.float64)
+    function = module.get_function("k")
+    function(to, first, np.int8(1), last, block=(3, 1, 1), grid=(1, 1))
+    expected = np.tile(np.arange(8) * 11.0, (3, 1))
+    np.testing.assert_array_equal(to.get().reshape(3, count)[:, :8], expected)

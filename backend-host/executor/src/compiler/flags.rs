@@ -183,6 +183,8 @@ impl Compiler {
             all.push("-fno-aggressive-loop-optimizations");
             // A variable is identified by its own name instead of an offset in a section.
             all.push("-fno-section-anchors");
+            // GCC would note for each parameter with a large alignment that GCC 4.6 passes it in another way.
+            all.push("-Wno-psabi");
             // A call of `memcpy` costs more than copying the few elements of a row.
             all.push("-fno-tree-loop-distribute-patterns");
             all.extend([

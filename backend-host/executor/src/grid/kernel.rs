@@ -73,7 +73,7 @@ impl Kernel {
     /// - `System` if there is not enough memory for stacks.
     ///
     /// # Safety
-    /// - `arguments` point to values of the parameters' types, which stay valid.
+    /// - `arguments` point to values of the parameters' types, which stay valid. They need not be aligned.
     /// - No block has more than [`Kernel::most_threads`] threads, and no extent is 0.
     /// - The kernel accesses only memory that it may access.
     pub unsafe fn launch(
@@ -135,6 +135,9 @@ impl Kernel {
             let what = format!("kernel {} is compiled without checks", self.name);
             return Err(Error::NotAUnit(what));
         };
+        // SAFETY: the caller's promise.
+        let aligned = unsafe { Aligned::of(arguments, &self.code.parameters) };
+        let arguments = aligned.as_ref().map_or(arguments, |it| &it.pointers);
         let values = arguments.iter().zip(&self.code.parameters);
         let mut ranges: Vec<Range<usize>> =
             values.map(|(&at, it)| at as usize..at as usize + it.bytes).collect();
@@ -161,6 +164,9 @@ impl Kernel {
         pool: &dyn Fn() -> Option<Arc<ThreadPool>>,
         is_interrupted: Option<&dyn Fn() -> bool>,
     ) -> Result<()> {
+        // SAFETY: the caller's promise.
+        let aligned = unsafe { Aligned::of(arguments, &self.code.parameters) };
+        let arguments = aligned.as_ref().map_or(arguments, |it| &it.pointers);
         let grid = Grid {
             regions: self.code.regions.filter(|_| !schedule.fibers),
             check,
@@ -174,5 +180,37 @@ impl Kernel {
             (false, Some(_)) => grid.work(0..grid.total),
         }
         grid.result()
+    }
+}
+
+/// Addresses of arguments at the alignment of their types: of a copy, if the caller's value has a smaller one.
+struct Aligned {
+    pointers: Vec<*mut c_void>,
+    _copies: Vec<Vec<u8>>,
+}
+
+impl Aligned {
+    /// Returns the addresses; `None` if all values are aligned.
+    ///
+    /// # Safety
+    /// The arguments point to values with the parameters' sizes.
+    unsafe fn of(arguments: &[*mut c_void], parameters: &[Parameter]) -> Option<Aligned> {
+        let is_aligned =
+            |at: *mut c_void, it: &Parameter| (at as usize).is_multiple_of(it.alignment);
+        if arguments.iter().zip(parameters).all(|(&at, it)| is_aligned(at, it)) {
+            return None;
+        }
+        let (mut pointers, mut copies) = (arguments.to_vec(), Vec::new());
+        for (at, it) in pointers.iter_mut().zip(parameters).filter(|(at, it)| !is_aligned(**at, it))
+        {
+            let mut copy = vec![0_u8; it.bytes + it.alignment];
+            let start =
+                copy.as_mut_ptr().addr().next_multiple_of(it.alignment) - copy.as_ptr().addr();
+            // SAFETY: the caller's promise; the copy has room for the value after fewer bytes than the alignment.
+            unsafe { copy.as_mut_ptr().add(start).copy_from_nonoverlapping(at.cast(), it.bytes) };
+            *at = copy.as_mut_ptr().wrapping_add(start).cast();
+            copies.push(copy);
+        }
+        Some(Aligned { pointers, _copies: copies })
     }
 }
