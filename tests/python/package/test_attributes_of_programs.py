@@ -171,7 +171,7 @@ KEPT = {
 
 def attributes(thing):
     """Returns the public attributes, but not elements, which take numbers."""
-    return [it for it in dir(type(thing)) if not it.startswith("_") and it != "real"]
+    return [it for it in dir(type(thing)) if not it.startswith("_") and it not in ("flat", "real")]
 
 
 @each_row("name", OBJECTS)

@@ -86,7 +86,10 @@ def cov(
     *,
     dtype: Any = None,
 ) -> GPUArray:
-    """Returns the covariances of variables, as :func:`numpy.cov`."""
+    """Returns the covariances of variables, as :func:`numpy.cov`.
+
+    Raises ``ZeroDivisionError`` if weights sum to zero.
+    """
     parts = [on_device(it) for it in ((m,) if y is None else (m, y))]
     rowvar = bool(rowvar)
     if parts[0].ndim == 2 and parts[0].shape[0 if rowvar else 1] == 0:
