@@ -202,9 +202,8 @@ def _double(x: Any) -> Any:
 
 def _spacing(x: GPUArray) -> GPUArray:
     x = _inexact(x)
-    # numpy's distances of float16 and of -0.0 are not negative.
+    # numpy's distances of float16 and of -0.0 are not negative; those of infinities are NaN.
     end = np.inf if x.dtype == np.float16 else _ufuncs["copysign"](np.inf, x + 0)
-    # Those of infinities are NaN.
     return _ufuncs["nextafter"](x, end) - x + 0 * x
 
 
@@ -360,10 +359,7 @@ def array_ufunc(array: GPUArray, ufunc: Any, method: str, /, *inputs: Any, **kwa
         return combine_at(ufunc, *inputs)
     if method == "outer":
         # Python's numbers are arrays to numpy.
-        x, y = (
-            np.asarray(it)[()] if isinstance(it, bool | int | float | complex) else it
-            for it in inputs
-        )
+        x, y = (np.asarray(it)[()] if np.isscalar(it) else it for it in inputs)
         known = {k: kwargs.pop(k) for k in ("out", "where") if k in kwargs}
         _check_nothing_left(f"{name}.{method}", kwargs)
         if isinstance(x, GPUArray):
