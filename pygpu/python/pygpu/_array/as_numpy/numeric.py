@@ -195,24 +195,22 @@ def interp(
         fp = concatenate([fp[-1:], fp, fp[:1]])
     n = xp.size
     at = ufuncs["minimum"](ufuncs["maximum"](searchsorted(xp, x, "right") - 1, 0), max(n - 2, 0))
-    if n == 1:
-        result = fp[at]
-    else:
-        x0, y0 = xp[at], fp[at]
-        x1, y1 = xp[at + 1], fp[at + 1]
-        slope = (y1 - y0) / (x1 - x0)
-        result = slope * (x - x0) + y0
-        # An infinity at one end may have a value from the other end only.
-        result = _core.select(ufuncs["isnan"](result), slope * (x - x1) + y1, result, False)
-        is_level = ufuncs["isnan"](result) & (y0 == y1)
-        result = _core.select(is_level | (x == x0), y0, result, False)
-        result = _core.select(x == x1, y1, result, False)
+    after = ufuncs["minimum"](at + 1, n - 1)
+    x0, y0, x1, y1 = xp[at], fp[at], xp[after], fp[after]
+    slope = (y1 - y0) / (x1 - x0)
+    result = slope * (x - x0) + y0
+    # An infinity at one end may have a value from the other end only.
+    result = _core.select(ufuncs["isnan"](result), slope * (x - x1) + y1, result, False)
+    is_level = ufuncs["isnan"](result) & (y0 == y1)
+    result = _core.select(is_level | (x == x0), y0, result, False)
+    result = _core.select(x == x1, y1, result, False)
     first = fp[:1] if left is None else on_device(np.asarray([left], fp.dtype))
     last = fp[-1:] if right is None else on_device(np.asarray([right], fp.dtype))
     result = _core.select(x < xp[:1], broadcast_to(first, (1,)), result, False)
     result = _core.select(x > xp[-1:], last, result, False)
     result = _core.select(x == xp[-1:], fp[-1:], result, False)
-    return _core.select(ufuncs["isnan"](x), fp.dtype.type(np.nan), result, False).reshape(x.shape)
+    nan = fp.dtype.type(np.nan) if n > 1 else fp[:1]
+    return _core.select(ufuncs["isnan"](x), nan, result, False).reshape(x.shape)
 
 
 @overload
