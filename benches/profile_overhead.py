@@ -1,4 +1,4 @@
-"""Measures what a recording adds to a call: microseconds without and with `pygpu.profile`."""
+"""Measures the time that a recording adds to a call, and the part of the driver's event."""
 
 from __future__ import annotations
 
@@ -28,24 +28,33 @@ def fastest(call: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    """Prints a line for each kind of call."""
+    """Prints the time of an event that the program records, and a line for each kind of call."""
     a, b = (gpuarray.zeros(1024, np.float32) for _ in range(2))
     kernel = SourceModule("__global__ void nothing(float *x) {}").get_function("nothing")
-    memory = driver.mem_alloc(4096)
-    calls: dict[str, Callable[[], object]] = {
-        "launch": lambda: kernel(a, block=(32, 1, 1)),
-        "a + b": lambda: a + b,
-        "memset": lambda: driver.memset_d32(memory, 0, 1024),
-        "empty": lambda: gpuarray.empty(1024, np.float32),
-        "slice": lambda: a[2:],
+    memory, pinned = driver.mem_alloc(4096), driver.pagelocked_empty(1024, np.float32)
+    event, stream = driver.Event(), driver.Stream()
+    calls: dict[str, tuple[Callable[[], object], int]] = {
+        "launch": (lambda: kernel(a, block=(32, 1, 1)), 1),
+        "a + b": (lambda: a + b, 1),
+        "a.sum()": (lambda: a.sum(), 1),
+        "memset": (lambda: driver.memset_d32(memory, 0, 1024), 1),
+        "copy to device": (lambda: driver.memcpy_htod_async(memory, pinned), 1),
+        "launch on another stream": (lambda: kernel(a, block=(32, 1, 1), stream=stream), 1),
+        "empty": (lambda: gpuarray.empty(1024, np.float32), 0),
+        "slice": (lambda: a[2:], 0),
     }
-    print(f"{driver.Device(0).name()}: us a call     off      on   added")
-    for name, call in calls.items():
+    # The launch and the event together, minus the launch: an event on an idle stream is faster.
+    launch, launch_and_record = calls["launch"][0], lambda: (launch(), event.record())
+    floor = fastest(launch_and_record) - fastest(launch)
+    print(f"{driver.Device(0).name()}: an event after a launch takes {floor:.3f} us")
+    print("us a call                         off      on   added    rest")
+    for name, (call, events) in calls.items():
         call()
         off = fastest(call)
         with pygpu.profile():
             on = fastest(call)
-        print(f"{name:<30}{off:>8.3f}{on:>8.3f}{on - off:>8.3f}")
+        added = on - off
+        print(f"{name:<29}{off:>8.3f}{on:>8.3f}{added:>8.3f}{added - events * floor:>8.3f}")
 
 
 if __name__ == "__main__":

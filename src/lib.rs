@@ -184,7 +184,7 @@ pub mod stream {
 pub mod recording {
     pub use hal::recording::{
         AtLine, Kind, LIMIT, Recording, Row, Session, Sort, Work, copy_rate, during, line_number,
-        queued,
+        queued, wait_event,
     };
 }
 

@@ -172,8 +172,20 @@ impl<T> ProcessMutex<T> {
     /// Locks the mutex. The protected value must be valid after every step, so that a panic elsewhere leaves
     /// it usable.
     pub fn lock(&self) -> MutexGuard<'_, T> {
-        let mutex = self.state.get(|| Mutex::new((self.fresh)()));
-        mutex.lock().unpoisoned()
+        self.mutex().lock().unpoisoned()
+    }
+
+    /// Locks the mutex if it is free.
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        match self.mutex().try_lock() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    fn mutex(&self) -> &Mutex<T> {
+        self.state.get(|| Mutex::new((self.fresh)()))
     }
 }
 

@@ -5,36 +5,52 @@
 //! [`during`], [`allocated`] and [`freed`]. While nothing is recorded, each of them costs one load. A program that
 //! calls a trait itself records the call in the same way.
 //!
-//! Device times are those of two events around the work. Captured work has none: it does not run. The host's time of
-//! a call does not include the recording itself.
+//! Device times come from an event after each call, and from a second event before some. Captured work does not run, so
+//! it has no device times. The host's time of a call does not include the recording itself.
 //!
 //! The latest [`LIMIT`] calls are kept. A forked child records nothing until it begins a session of its own.
 
-mod entry;
+mod clock;
+mod host_clock;
 mod report;
+mod state;
+mod work;
 
-pub use entry::{Kind, LIMIT, Work};
 pub use report::{Recording, Row, Sort, copy_rate};
+pub use work::{Kind, Work};
 
 use crate::backend::watch_process;
-use crate::error::Result;
-use crate::event::EventOptions;
+use crate::error::{ErrorKind, Result};
+use crate::event::{Event, EventOptions};
 use crate::process::{self, ProcessMutex};
 use crate::properties::DeviceId;
 use crate::stream::Stream;
 use crate::submission::some_may_capture;
-use entry::{LINE, State, Timing};
+use clock::{Marker, Timing};
+use host_clock::now;
+use state::State;
+use std::cell::Cell;
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// The number of calls whose events may be unread before finished ones are read.
-const UNREAD: u64 = 1 << 13;
+/// The number of calls that are kept; earlier ones are left out of the result, which says how many.
+pub const LIMIT: usize = 1 << 18;
+
+/// The number of calls that stay unread when finished ones are read: the device may not have reached them.
+const KEPT: u64 = 1 << 8;
 
 static ON: AtomicBool = AtomicBool::new(false);
 /// The process that records, by [`process::generation`].
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 static STATE: ProcessMutex<State> = ProcessMutex::new(State::new);
+/// Held by the thread that reads events.
+static READING: ProcessMutex<()> = ProcessMutex::new(|| ());
+
+thread_local! {
+    /// The line that causes the thread's calls, and the number of the thread, or 0 before its first call.
+    static HERE: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
+}
 
 /// Returns true while a session records.
 #[inline]
@@ -83,18 +99,20 @@ pub struct AtLine(u32);
 impl AtLine {
     /// Begins with a number of [`line_number`].
     pub fn new(line: u32) -> AtLine {
-        AtLine(LINE.replace(line))
+        let (outer, thread) = HERE.get();
+        HERE.set((line, thread));
+        AtLine(outer)
     }
 
     /// Returns true if the calling thread's line is named already.
     pub fn is_known() -> bool {
-        LINE.get() != 0
+        HERE.get().0 != 0
     }
 }
 
 impl Drop for AtLine {
     fn drop(&mut self) {
-        LINE.set(self.0);
+        HERE.set((self.0, HERE.get().1));
     }
 }
 
@@ -102,7 +120,7 @@ impl Drop for AtLine {
 /// recorded.
 ///
 /// # Errors
-/// The call's own.
+/// The call's own; while a session is open, also a failure of the stream's earlier work.
 #[inline]
 pub fn queued<'a>(
     stream: &dyn Stream,
@@ -112,7 +130,7 @@ pub fn queued<'a>(
     if !is_on() {
         return call();
     }
-    let span = Span::begin(stream, work());
+    let span = Span::begin(stream, work())?;
     let result = call();
     span.end(stream, result.is_ok());
     result
@@ -129,7 +147,7 @@ pub struct Timed {
 /// Begins to time a wait or a compilation of the host; returns `None` if no session is open.
 #[inline]
 pub fn timed(kind: Kind, name: &'static str) -> Option<Timed> {
-    is_on().then(|| Timed { kind, name, begin: entry::now() })
+    is_on().then(|| Timed { kind, name, begin: now() })
 }
 
 impl Drop for Timed {
@@ -137,7 +155,9 @@ impl Drop for Timed {
     fn drop(&mut self) {
         record_host(Work::new(self.kind, self.name), None, self.begin, None);
         // The host has waited, so that some events can be read without delaying work.
-        read_finished(0);
+        if STATE.lock().has_many_unread() {
+            read_finished(0);
+        }
     }
 }
 
@@ -164,7 +184,7 @@ pub fn allocated(
     if !is_on() {
         return call();
     }
-    let begin = entry::now();
+    let begin = now();
     let address = call()?;
     let work = Work::new(Kind::Allocate, "allocate").bytes(bytes as u64);
     record_host(work, Some(device), begin, Some(address));
@@ -184,7 +204,7 @@ pub fn freed(
     if !is_on() {
         return call();
     }
-    let begin = entry::now();
+    let begin = now();
     let result = call();
     let work = Work::new(Kind::Free, "free").bytes(bytes as u64);
     record_host(work, Some(device), begin, Some(address));
@@ -194,22 +214,62 @@ pub fn freed(
 #[cold]
 fn record_host(work: Work<'_>, device: Option<DeviceId>, begin: u64, address: Option<u64>) {
     if is_on_here() {
-        let end = entry::now();
-        STATE.lock().push(work, (begin, end), device, 0, address, None);
+        let end = now();
+        STATE.lock().push(work, (begin, end), (device, 0), address, None);
     }
+}
+
+/// Makes later work of `stream` wait for an event ([`wait_event`](crate::stream::StreamCore::wait_event)). If a session
+/// is open, the time that the stream waits does not count as time of its next call.
+///
+/// A stream that waits for another one:
+///
+/// ```
+/// use gpuarray::recording::wait_event;
+/// use gpuarray::{EventOptions, StreamOptions};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let (first, second) =
+///     (device.default_stream(), device.create_stream(StreamOptions::default().non_blocking(true))?);
+/// let written = device.create_event(EventOptions::ORDERING)?;
+/// first.record(written.as_ref())?;
+/// wait_event(second.as_ref(), written.as_ref())?;
+/// # second.synchronize()
+/// # }
+/// ```
+///
+/// # Errors
+/// The call's own.
+#[inline]
+pub fn wait_event(stream: &dyn Stream, event: &dyn Event) -> Result<()> {
+    if is_on() && is_on_here() {
+        STATE.lock().device(stream.device_id()).clocks.wait(stream.id());
+    }
+    stream.wait_event(event)
+}
+
+/// Returns the line that causes the calling thread's calls, and the thread's number.
+fn here() -> (u32, u32) {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    let (line, mut thread) = HERE.get();
+    if thread == 0 {
+        thread = NEXT.fetch_add(1, Ordering::Relaxed);
+        HERE.set((line, thread));
+    }
+    (line, thread)
 }
 
 /// Returns the line of the live allocation at an address; empty if it was not recorded, or if its line is unknown.
 pub fn line_of_allocation(device: DeviceId, address: u64) -> String {
-    let state = STATE.lock();
-    let line = state.memory.get(&device).and_then(|it| it.live.get(&address));
-    line.map_or_else(String::new, |it| state.text(it.1).to_string())
+    let mut state = STATE.lock();
+    let line = state.device(device).memory.live.get(&address).map(|it| it.1);
+    line.map_or_else(String::new, |line| state.text(line).to_string())
 }
 
 /// Returns the greatest change of the allocated bytes of a device since recording began; `None` if nothing records.
 pub fn peak(device: DeviceId) -> Option<i64> {
-    let memory = |state: &State| state.memory.get(&device).map_or(0, |it| it.peak);
-    (is_on() && is_on_here()).then(|| memory(&STATE.lock()))
+    (is_on() && is_on_here()).then(|| STATE.lock().device(device).memory.peak)
 }
 
 /// Work that is being queued.
@@ -217,66 +277,94 @@ struct Span<'a> {
     work: Work<'a>,
     /// The beginning on the host.
     begin: u64,
-    /// The events around the work, of which the first is recorded.
+    /// The events of the work, of which the last one is still to be recorded.
     timing: Option<Timing>,
 }
 
 impl<'a> Span<'a> {
-    #[cold]
-    fn begin(stream: &dyn Stream, work: Work<'a>) -> Span<'a> {
-        let may_record = is_on_here() && matches!(stream.is_capturing(), Ok(false));
-        let timing = may_record.then(|| begun(stream)).flatten();
-        Span { work, begin: entry::now(), timing }
+    fn begin(stream: &dyn Stream, work: Work<'a>) -> Result<Span<'a>> {
+        let may_capture = some_may_capture();
+        let may_record =
+            is_on_here() && (!may_capture || matches!(stream.is_capturing(), Ok(false)));
+        let begin = now();
+        let timing = if may_record { begun(stream, begin, !may_capture)? } else { None };
+        let has_marker = timing.as_ref().is_some_and(|timing| timing.is_own);
+        Ok(Span { work, begin: if has_marker { now() } else { begin }, timing })
     }
 
-    #[cold]
     fn end(self, stream: &dyn Stream, is_queued: bool) {
         if !is_on_here() {
             return;
         }
-        let end = entry::now();
-        if !is_queued {
-            return self.timing.map_or((), |timing| STATE.lock().keep(stream.id(), timing));
+        let host = (self.begin, now());
+        let is_timed = self.timing.is_some();
+        let timing = self.timing.filter(|it| !is_queued || stream.record(it.end.as_ref()).is_ok());
+        let mut state = STATE.lock();
+        if state.sessions == 0 {
+            return;
         }
-        let timing = self.timing.filter(|timing| stream.record(timing.end.as_ref()).is_ok());
-        let device = stream.device_id();
-        let unread = {
-            let mut state = STATE.lock();
-            state.push(self.work, (self.begin, end), Some(device), stream.id(), None, timing);
-            state.unread()
-        };
-        if unread > UNREAD {
-            read_finished(UNREAD / 2);
+        if is_timed && timing.is_none() {
+            // The device was reset.
+            state.forget_device(stream.device_id());
+        }
+        if !is_queued {
+            return timing.map_or((), |timing| state.keep(timing));
+        }
+        let of = (Some(stream.device_id()), stream.id());
+        let is_due = state.push(self.work, host, of, None, timing);
+        drop(state);
+        if is_due {
+            read_finished(KEPT);
         }
     }
 }
 
-/// Returns events for work on the stream, after recording the first one.
-fn begun(stream: &dyn Stream) -> Option<Timing> {
-    let device = stream.device_id();
-    let spare = STATE.lock().spare(device, stream.id());
-    if let Some(timing) = spare {
-        if stream.record(timing.start.as_ref()).is_ok() {
-            return Some(timing);
-        }
-        // The device was reset.
-        STATE.lock().forget_device(device);
+/// Returns the events of work on the stream, after recording the one before it if the work needs it.
+///
+/// # Errors
+/// A failure of the stream's earlier work.
+fn begun(stream: &dyn Stream, now: u64, may_ask: bool) -> Result<Option<Timing>> {
+    let (device, number) = (stream.device_id(), stream.id());
+    let (plan, end) = {
+        let mut state = STATE.lock();
+        let of = state.device(device);
+        (of.clocks.plan(now, number, may_ask), of.spare.pop())
+    };
+    let is_idle = plan.compares && stream.has_run()?;
+    if plan.compares && !is_idle {
+        STATE.lock().device(device).clocks.postpone(now);
     }
-    let recorded = || {
-        let event = stream.create_event(EventOptions::default()).ok()?;
-        stream.record(event.as_ref()).ok()?;
-        Some(event)
-    };
-    let base = STATE.lock().base_of(device);
-    let base = match base {
-        Some(base) => base,
+    let marker = plan.marker.filter(|_| !is_idle);
+    let is_own = marker.is_none();
+    let marker = marker.or_else(|| add_marker(stream, is_idle));
+    let end = end.or_else(|| stream.create_event(EventOptions::default()).ok());
+    Ok(marker.zip(end).map(|(marker, end)| Timing { marker, is_own, end }))
+}
+
+/// Records a marker on the stream.
+#[cold]
+fn add_marker(stream: &dyn Stream, is_idle: bool) -> Option<Arc<Marker>> {
+    let device = stream.device_id();
+    let spare = STATE.lock().device(device).spare.pop();
+    let mut host = now();
+    let known = spare.filter(|event| {
+        let is_recorded = stream.record(event.as_ref()).is_ok();
+        if !is_recorded {
+            // The device was reset.
+            STATE.lock().forget_device(device);
+        }
+        is_recorded
+    });
+    let event = match known {
+        Some(event) => event,
         None => {
-            let event = recorded()?;
-            STATE.lock().add_base(device, event)
+            let event = stream.create_event(EventOptions::default()).ok()?;
+            host = now();
+            stream.record(event.as_ref()).ok()?;
+            event
         }
     };
-    let end = stream.create_event(EventOptions::default()).ok()?;
-    Some(Timing { base, start: recorded()?, end })
+    Some(STATE.lock().device(device).clocks.add(event, host, is_idle))
 }
 
 /// Reads the times of finished work, the oldest first, until at most `keep` calls are unread.
@@ -286,20 +374,44 @@ fn read_finished(keep: u64) {
     if !is_on_here() || some_may_capture() {
         return;
     }
+    let Some(_reading) = READING.try_lock() else { return };
     loop {
-        let Some((number, timing)) = STATE.lock().take_unread(keep) else { return };
-        let is_done = matches!(timing.end.has_run(), Ok(true) | Err(_));
-        if !is_done {
-            return STATE.lock().put_back(number, timing);
+        let batch = STATE.lock().take_oldest(keep);
+        if batch.is_empty() || !read(batch) {
+            return;
         }
-        read(number, timing);
     }
 }
 
-fn read(number: u64, timing: Timing) {
-    let times = timing.times();
-    let spoiled = STATE.lock().set_times(number, timing, times);
+/// Reads the times of calls; returns false if some have not finished. The caller holds [`READING`].
+fn read(calls: Vec<(u64, Timing)>) -> bool {
+    let mut read = Vec::with_capacity(calls.len());
+    let mut left = calls.into_iter().peekable();
+    while let Some((_, timing)) = left.peek() {
+        let times = read_marker(&timing.marker).and_then(|()| timing.times());
+        if times.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotReady) {
+            break;
+        }
+        read.extend(left.next().map(|(number, timing)| (number, timing, times.ok())));
+    }
+    let is_finished = left.peek().is_none();
+    let mut state = STATE.lock();
+    let spoiled = state.set_times(read);
+    state.put_back(left);
+    drop(state);
     drop(spoiled);
+    is_finished
+}
+
+/// Reads a marker, after all earlier ones of its device.
+fn read_marker(marker: &Marker) -> Result<()> {
+    while !marker.is_read() {
+        let device = marker.device_id();
+        let Some((previous, next)) = STATE.lock().device(device).clocks.unread() else { break };
+        next.read(previous.as_deref())?;
+        STATE.lock().pass(device, &next);
+    }
+    Ok(())
 }
 
 /// A recording in progress. Sessions may overlap; each has the calls made while it was open.
@@ -339,24 +451,30 @@ impl Session {
         let first = state.begin();
         GENERATION.store(generation, Ordering::Relaxed);
         ON.store(true, Ordering::Relaxed);
-        Session { first, begin: entry::now(), generation, is_open: true }
+        Session { first, begin: now(), generation, is_open: true }
     }
 
     /// Ends the session, waits for the recorded work, and returns its calls.
     pub fn finish(mut self) -> Recording {
         self.is_open = false;
-        let end = entry::now();
+        let end = now();
         if self.generation != process::generation() {
             return Recording::default();
         }
+        let reading = READING.lock();
         let (mut next, last) = (self.first, STATE.lock().next());
         loop {
-            let unread = STATE.lock().take_unread_before(&mut next, last);
-            let Some((number, timing)) = unread else { break };
-            // A failure of the work is left to the program's next call.
-            let _ = timing.end.drain();
-            read(number, timing);
+            let batch = STATE.lock().take_unread(&mut next, last);
+            if batch.is_empty() {
+                break;
+            }
+            for (_, timing) in &batch {
+                // A failure of the work is left to the program's next call.
+                let _ = timing.end.drain();
+            }
+            read(batch);
         }
+        drop(reading);
         let recording = Recording::of(&STATE.lock(), self.first..last, (self.begin, end));
         Self::close();
         recording

@@ -3,6 +3,7 @@
 use crate::owner::OwnerObject;
 use gpuarray::{Device, DeviceId, EventOptions, Stream};
 use hal::layers::{Layered, StreamLayer};
+use hal::recording;
 use pyo3::prelude::*;
 use std::any::Any;
 use std::fmt;
@@ -65,7 +66,7 @@ impl StreamProxy {
         let order = || {
             let event = self.device.create_event(EventOptions::ORDERING)?;
             target.record(event.as_ref())?;
-            default.wait_event(event.as_ref())
+            recording::wait_event(default.as_ref(), event.as_ref())
         };
         if order().is_err() && target.synchronize().is_err() {
             log::warn!("an external stream is dropped, and waiting for its work failed");

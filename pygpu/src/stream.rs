@@ -12,6 +12,7 @@ use crate::status;
 use crate::stream_registry::{self, CaptureGuard};
 use crate::synchronize::interruptible;
 use gpuarray::{CaptureMode, Error, Graph, Stream, StreamOptions};
+use hal::recording;
 use hal::status::AtomicStatus;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -242,7 +243,9 @@ impl PyStream {
     fn wait_for_event(&self, py: Python<'_>, event: &Bound<'_, PyAny>) -> PyResult<()> {
         let event = event_argument(event)?.get().event()?;
         // A stream that joins a capture through the event first waits for its earlier work.
-        self.note(py.detach(|| interruptible(|| self.stream.wait_event(event))))
+        self.note(
+            py.detach(|| interruptible(|| recording::wait_event(self.stream.as_ref(), event))),
+        )
     }
 
     /// Begins to record work instead of running it (`cuStreamBeginCapture`).

@@ -257,10 +257,11 @@ impl<'a> ArgumentList<'a> {
     /// Returns the bytes of all memory that was added, each once.
     fn memory_bytes(&self) -> u64 {
         let kept = self.kept.iter().flat_map(|kept| kept.0.iter().map(|it| &it.0));
-        let mut all: Vec<_> = self.uses.iter().map(|it| it.0).chain(kept).collect();
-        all.sort_by_key(|memory| memory.address());
-        all.dedup_by_key(|memory| memory.address());
-        all.iter().map(|memory| memory.bytes() as u64).sum()
+        let all = self.uses.iter().map(|it| it.0).chain(kept);
+        let mut all: SmallVec<[_; 16]> = all.map(|it| (it.address(), it.bytes() as u64)).collect();
+        all.sort_unstable();
+        all.dedup();
+        all.iter().map(|memory| memory.1).sum()
     }
 
     /// Returns the address of each argument.

@@ -8,6 +8,7 @@ use crate::event::EventOptions;
 use crate::interruption;
 use crate::locks::{NoCaptureBegins, ORDERING, Ranked, RankedGuard};
 use crate::process::ProcessCondition;
+use crate::recording;
 use crate::stream::Stream;
 use crate::submission::{SubmissionGuard, is_inside, outside_guards, some_may_capture};
 use smallvec::SmallVec;
@@ -469,6 +470,6 @@ fn queue_wait(
     // The earlier stream may belong to another device than the memory.
     let event = earlier.create_event(EventOptions::ORDERING)?;
     earlier.record(event.as_ref())?;
-    later.wait_event(event.as_ref())?;
+    recording::wait_event(later.as_ref(), event.as_ref())?;
     Ok(true)
 }

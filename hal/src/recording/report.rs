@@ -1,6 +1,9 @@
 //! A finished recording: its rows, and their table, timeline and page.
 
-use super::entry::{Entry, Kind, State};
+use super::clock::Timeline;
+use super::host_clock::correction;
+use super::state::{Entry, More, State};
+use super::work::Kind;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::event::EventOptions;
@@ -189,55 +192,48 @@ const COLUMNS: [&str; 10] =
     ["kind", "name", "calls", "time ms", "mean us", "host ms", "MB", "GB/s", "of limit", "line"];
 
 impl Recording {
-    /// Returns the calls of some entries. The device's clock is shifted so that no work begins before its call.
+    /// Returns the calls of some entries.
     pub(super) fn of(state: &State, numbers: Range<u64>, (begin, end): (u64, u64)) -> Recording {
-        let entries = || {
-            let kept = state.next() - state.entries.len() as u64;
-            let skipped = numbers.start.saturating_sub(kept) as usize;
-            let count = numbers.end.saturating_sub(numbers.start.max(kept)) as usize;
-            state.entries.iter().skip(skipped).take(count)
-        };
-        let mut shifts: HashMap<usize, i64> = HashMap::new();
-        for entry in entries() {
-            if let Some((Some(start), _)) = entry.times {
-                let shift = entry.host.0 as i64 - start;
-                shifts.entry(entry.base).and_modify(|it| *it = shift.max(*it)).or_insert(shift);
-            }
-        }
+        let correction = correction();
+        let corrected = |time: u64| (time as f64 * correction) as i64;
+        let mut timeline = Timeline::of(state.entries.iter().filter_map(Entry::call), corrected);
+        let seconds = |time: i64| (time - corrected(begin)) as f64 * 1e-9;
+        // The end of each stream's last work, as rounded.
         let mut ends: HashMap<u64, f64> = HashMap::new();
-        let seconds = |time: i64| (time - begin as i64) as f64 * 1e-9;
-        let row = |entry: &Entry| {
-            let length = entry.times.map(|times| times.1 as f64 * 1e-9);
-            let start = entry.times.map(|times| {
+        let mut row = |(entry, work): (&Entry, Option<(i64, i64)>)| {
+            let work = work.map(|(start, length)| {
                 let end = ends.entry(entry.stream).or_insert(f64::MIN);
-                let shifted = times.0.map(|start| start + shifts[&entry.base]);
-                let start = seconds(shifted.unwrap_or(entry.host.0 as i64)).max(*end);
-                *end = start + times.1 as f64 * 1e-9;
-                start
+                let (start, length) = (seconds(start).max(*end), length as f64 * 1e-9);
+                *end = start + length;
+                (start, length)
             });
             let name = state.text(entry.name);
-            let is_memory = matches!(entry.kind, Kind::Allocate | Kind::Free);
+            let in_use = if let More::InUse(bytes) = entry.more { Some(bytes) } else { None };
             Row {
                 kind: entry.kind,
                 name: entry.dtype.map_or(name.to_string(), |dtype| format!("{name} {dtype}")),
                 line: state.text(entry.line),
                 bytes: entry.bytes,
-                launch: entry.launch,
-                device: entry.device,
+                launch: Some(entry.launch).filter(|it| it.block != [0; 3]),
+                device: entry.device.map(|it| state.devices[it as usize].id),
                 stream: entry.stream,
-                thread: entry.thread,
-                start: seconds(entry.host.0 as i64),
-                seconds: (entry.host.1 - entry.host.0) as f64 * 1e-9,
-                device_start: start,
-                device_seconds: length,
-                in_use: is_memory.then_some(entry.in_use),
+                thread: entry.thread.into(),
+                start: seconds(corrected(entry.host.0)),
+                seconds: entry.host.1.saturating_sub(entry.host.0) as f64 * correction * 1e-9,
+                device_start: work.map(|it| it.0),
+                device_seconds: work.map(|it| it.1),
+                in_use,
             }
         };
-        let rows: Vec<_> = entries().map(row).collect();
+        // Calls of before the session end where its first ones begin.
+        let placed = state.entries.iter().map(|it| (it, it.call().map(|it| timeline.place(it))));
+        let first = state.next() - state.entries.len() as u64;
+        let own = (first..).zip(placed).filter(|(number, _)| numbers.contains(number));
+        let rows: Vec<_> = own.map(|(_, entry)| row(entry)).collect();
         Recording {
             dropped: numbers.end - numbers.start - rows.len() as u64,
             rows,
-            seconds: (end - begin) as f64 * 1e-9,
+            seconds: seconds(corrected(end)),
             devices: Vec::new(),
         }
     }

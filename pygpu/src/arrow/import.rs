@@ -7,6 +7,7 @@ use super::{ArrowArray, ArrowDeviceArray, ArrowSchema, DEPTH_LIMIT, Structure};
 use crate::current_device::current_device;
 use crate::errors::OrRaise;
 use crate::stream::stream_argument;
+use hal::recording;
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -296,5 +297,5 @@ pub(crate) fn wait_for_external_event(
     let stream = stream_argument(stream, &current)?;
     // SAFETY: as with every GPU library, code that passes a handle is responsible for it.
     let event = unsafe { current.device.event_from_handle(handle) }.or_raise()?;
-    stream.wait_event(event.as_ref()).or_raise()
+    recording::wait_event(stream.as_ref(), event.as_ref()).or_raise()
 }

@@ -11,6 +11,7 @@ use crate::errors::{OrRaise, to_python};
 use crate::stream::by_handle;
 use gpuarray::launch::ArgumentList;
 use gpuarray::{Error, EventOptions, Kernel, Parameter, Stream};
+use hal::recording;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -202,7 +203,7 @@ fn order_behind_owner(
     let ordered = || {
         let event = current.device.create_event(EventOptions::ORDERING)?;
         other.record(event.as_ref())?;
-        stream.wait_event(event.as_ref())
+        recording::wait_event(stream.as_ref(), event.as_ref())
     };
     ordered().or_raise()
 }

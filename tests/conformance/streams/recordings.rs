@@ -6,8 +6,12 @@ use crate::captures::graphs::capture;
 use crate::context::Context;
 use crate::harness::{Outcome, tests};
 use crate::programs::{self, launch};
-use gpuarray::recording::{AtLine, Kind, Recording, Row, Session, Sort, Work, line_number, queued};
-use gpuarray::{DeviceArray, LaunchConfig, PinnedBuffer, Result, Stream};
+use gpuarray::recording::{
+    AtLine, Kind, Recording, Row, Session, Sort, Work, line_number, queued, wait_event,
+};
+use gpuarray::{DeviceArray, EventOptions, LaunchConfig, PinnedBuffer, Result, Stream};
+use std::thread;
+use std::time::Duration;
 
 tests![
     each_call_is_recorded_once,
@@ -17,6 +21,7 @@ tests![
     sessions_contain_what_they_saw,
     calls_of_several_threads_are_kept_apart,
     events_of_many_calls_are_reused,
+    work_begins_after_the_work_that_it_waits_for,
     a_call_that_fails_is_not_recorded,
     tables_timelines_and_pages_contain_the_calls,
 ];
@@ -169,6 +174,34 @@ fn events_of_many_calls_are_reused(context: &Context) -> Outcome {
     assert_eq!(rows.len(), 10_000);
     assert!(rows.iter().all(|row| row.device_seconds.is_some()));
     assert_eq!(x.to_vec()?, [10_000.0; 4]);
+    Ok(())
+}
+
+fn work_begins_after_the_work_that_it_waits_for(context: &Context) -> Outcome {
+    let (first, second) = (context.stream()?, context.stream()?);
+    let x = DeviceArray::<f32>::ones_on(&context.device, &first, &[10])?;
+    let y = DeviceArray::<f32>::ones_on(&context.device, &second, &[10])?;
+    let written = context.device.create_event(EventOptions::ORDERING)?;
+    let session = Session::begin();
+    first.queue_function(Box::new(|| {
+        thread::sleep(Duration::from_millis(20));
+        Ok(())
+    }))?;
+    let _earlier = (&x * 2.0)?;
+    first.record(written.as_ref())?;
+    let _independent = (&y * 2.0)?;
+    wait_event(second.as_ref(), written.as_ref())?;
+    let _later = (&y * 3.0)?;
+    let recording = session.finish();
+    let span = |row: &Row| {
+        let start = row.device_start.expect("work has a time");
+        (start, start + row.device_seconds.expect("work has a time"))
+    };
+    let (earlier, later) = (on(&recording, first.as_ref()), on(&recording, second.as_ref()));
+    assert_eq!((earlier.len(), later.len()), (1, 2));
+    let (earlier, later) = (span(earlier[0]), span(later[1]));
+    // The clocks of host and device are compared to within microseconds.
+    assert!(later.0 > earlier.1 - 1e-4, "{later:?} waits for {earlier:?}");
     Ok(())
 }
 
