@@ -21,6 +21,7 @@ mod element_uses;
 mod headers;
 mod indices;
 mod known_names;
+mod lists;
 mod messages;
 mod out_of_range;
 mod placement;
@@ -57,6 +58,7 @@ pub fn additional_headers(text: &str, is_hip: bool) -> Vec<&'static str> {
         (ptx::HEADER, !is_hip && ptx::is_used(&tokens)),
         (alloca::HEADER, alloca::is_missing(&tokens)),
         (placement::HEADER, placement::is_missing(&tokens)),
+        (lists::HEADER, lists::are_used(&tokens)),
     ];
     needed.into_iter().filter(|it| it.1).map(|it| it.0).collect()
 }

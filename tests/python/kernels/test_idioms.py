@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from device import BACKEND, IS_DOUBLE
 
 from pygpu import gpuarray
 from pygpu.compiler import SourceModule
@@ -311,3 +312,11 @@ def test_idiom(name):
     out = gpuarray.zeros(32, np.int32)
     launch(kernel, name, out)(module.get_function(kernel))
     assert out.get()[0] == first
+
+
+@pytest.mark.skipif(BACKEND == "hip" or IS_DOUBLE, reason="other compilers ask for a header")
+def test_a_loop_over_a_list():
+    text = "__global__ void k(int *o) { int all = 0; for (int x : {1, 2, 4}) all += x; *o = all; }"
+    out = gpuarray.zeros(1, np.int32)
+    SourceModule(text).get_function("k")(out, block=(1, 1, 1), grid=(1, 1))
+    assert out.get().tolist() == [7]
