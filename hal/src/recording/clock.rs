@@ -116,7 +116,8 @@ impl Clocks {
         let follows = same && !waited && is_asked;
         let is_new = |marker: &&Arc<Marker>| now.saturating_sub(marker.host) < OLDEST;
         let marker = self.last.as_ref().filter(|_| follows).filter(is_new).cloned();
-        Plan { marker, compares: is_asked && now >= self.next }
+        // After another stream's work, an idle stream may still have to wait for it: a default stream waits for others.
+        Plan { marker, compares: same && is_asked && now >= self.next }
     }
 
     /// Notes that the stream was busy when the clocks were to be compared.
