@@ -108,7 +108,7 @@ struct Left {
 
 struct Reader<'t, 'a> {
     tokens: &'t Tokens<'a>,
-    names: Names<'a>,
+    names: Names<'t, 'a>,
     edits: Vec<Edit>,
     /// The tokens at which volatile elements are assigned.
     writes: Vec<usize>,
@@ -205,10 +205,9 @@ impl Reader<'_, '_> {
             at += 1;
         }
         let is_read = at > first;
-        let mut is_volatile = false;
+        let (mut is_volatile, mut is_reference) = (false, false);
         let mentions = |open: usize, close: usize| {
-            let is_one = |word: &str| self.names.has(word) || self.names.is_qualifier(word);
-            (open..close).any(|it| is_one(tokens.at(it)))
+            (open..close).any(|it| self.names.has(it, false) || self.names.is_type(it))
         };
         // A cast precedes another operand.
         while tokens.at(at) == "(" && is_read {
@@ -228,10 +227,17 @@ impl Reader<'_, '_> {
             if !tokens.is_word(at) || tokens.at(at) == "auto" {
                 return None;
             }
-            is_volatile |= self.names.has(tokens.at(at));
+            is_volatile |= self.names.has(at, tokens.at(at) != "this");
+            is_reference = self.names.is_reference(at);
             at += 1;
+            // `reinterpret_cast<volatile int *>(q)[0]`
+            if tokens.at(at - 1).ends_with("_cast") {
+                let behind = tokens.behind_angles(at, tokens.len())?;
+                is_volatile |= mentions(at, behind);
+                at = behind;
+            }
         }
-        let mut has_element = is_read;
+        let mut has_element = is_read || is_reference;
         // The last part: a member, which may be a bit-field that cannot be referenced, or a call.
         let (mut member, mut is_call) = (None, false);
         loop {
@@ -243,13 +249,16 @@ impl Reader<'_, '_> {
                     (has_element, member, is_call) = (true, None, false);
                 }
                 "." | "::" | "-" if tokens.is_word(name) && (is_arrow || tokens.at(at) != "-") => {
-                    is_volatile |= self.names.has(tokens.at(name));
+                    is_volatile |= self.names.has(name, false);
+                    has_element |= self.names.is_reference(name);
                     at = name + 1;
-                    (member, is_call) = (Some(tokens.at(name)), false);
+                    (member, is_call) = (Some(name), false);
                 }
                 // Excludes `type (*name)[8]`.
                 "(" if !matches!(tokens.at(at + 1), "*" | "&") => {
-                    at = tokens.partner(at)? + 1;
+                    let close = tokens.partner(at)?;
+                    is_volatile |= mentions(at, close);
+                    at = close + 1;
                     (member, is_call) = (None, true);
                 }
                 "+" | "-" if is_read && is_doubled(tokens, at) => at += 2,
@@ -315,7 +324,6 @@ mod tests {
             ),
             ("((volatile int *)q)[t] = t;", "together(((volatile int *)q)[t]) = t;"),
             ("*(volatile int *)(q + t) = t;", "together(*(volatile int *)(q + t)) = t;"),
-            ("this->s[t] = a.s[t] = t;", "together(this->s[t]) = together(a.s[t]) = t;"),
             ("switch (t) { case 1: s[t] += 1; }", "switch (t) { case 1: together(s[t]) += 1; }"),
             ("if (a) for (;;) b = s[t] = t;", "if (a) for (;turn();) b = together(s[t]) = t;"),
             (
@@ -461,10 +469,118 @@ mod tests {
         }
     }
 
+    /// Each text writes to an element that is volatile, or whose type only the compiler knows.
+    #[test]
+    fn aliases_of_volatile_memory_are_found_by_their_types() {
+        for (before, body, expected) in [
+            // Types with other names.
+            ("typedef volatile int V; typedef V *P;", "P p = q; p[t] = t;", "together(p[t]) = t;"),
+            ("using V = volatile int; using P = V *;", "P p = q; *p = t;", "together(*p) = t;"),
+            ("template <class T> using P = volatile T *;", "P<int> p; *p = t;", "together(*p) ="),
+            (
+                "typedef volatile struct { int x; } V;",
+                "V *p; p->x = t; p[t].x = t;",
+                "together(p[t].x)",
+            ),
+            ("", "std::add_volatile_t<int> *p = q; p[t] = t;", "together(p[t]) = t;"),
+            // Types that depend on templates.
+            ("template <class T>", "T *p = q; p[t] += p[t + 1];", "together(p[t]) += p[t + 1];"),
+            ("template <class T>", "typename T::type *p; p[t] = t;", "together(p[t]) = t;"),
+            (
+                "template <class T> struct A { T *p; };",
+                "A<V> a; a.p[t] = t;",
+                "together(a.p[t]) = t;",
+            ),
+            ("template <class P> void g(P p) { p[t] = t; }", "", "together(p[t]) = t;"),
+            // Deduced types.
+            ("volatile int s[8];", "auto p = s + 1; auto *r = p; r[t] = t;", "together(r[t]) = t;"),
+            (
+                "volatile int s[8];",
+                "auto &r = s[t]; r = t; r++;",
+                "together(r) = t; together(r)++;",
+            ),
+            ("volatile int s[8];", "decltype(&s[0]) p = s; *p = t;", "together(*p) = t;"),
+            ("auto g() { return s; }", "g()[t] = t;", "together(g()[t]) = t;"),
+            ("auto g() -> volatile int *;", "*g() = t;", "together(*g()) = t;"),
+            ("", "auto g = [](auto *p) { p[t] = t; };", "together(p[t]) = t;"),
+            // References, members, and what functions return.
+            ("volatile int s[8];", "volatile int &r = s[t]; r += s[1];", "together(r) += s[1];"),
+            ("void g(volatile int (&s)[8]) { s[t] = t; }", "", "together(s[t]) = t;"),
+            (
+                "struct A { volatile int *p; };",
+                "A a, *b; b->p[t] = a.p[t] = t;",
+                "together(b->p[t]) =",
+            ),
+            (
+                "struct A { volatile int *p; void g() { this->p[t] = t; } };",
+                "",
+                "together(this->p[t])",
+            ),
+            (
+                "struct A { void g(); volatile int *p; }; void A::g() { p[t] = t; }",
+                "",
+                "together(p[t])",
+            ),
+            ("struct A { A(volatile int *p) : x{1}, y(2) { *p = t; } };", "", "together(*p) = t;"),
+            (
+                "volatile int *g(int n);",
+                "g(1)[t] = t; *g(2) = t;",
+                "together(g(1)[t]) = t; together(",
+            ),
+            (
+                "struct A { volatile int &operator[](int); };",
+                "A a; a[t] = t;",
+                "together(a[t]) = t;",
+            ),
+            ("struct A { volatile int &operator*(); };", "A a; *a = t;", "together(*a) = t;"),
+            (
+                "",
+                "reinterpret_cast<volatile int *>(q)[t] = t;",
+                "together(reinterpret_cast<volatile int *>(q)[t])",
+            ),
+            // The inner name counts, and only in its scope.
+            ("int *s;", "{ volatile int *s = q; s[t] = t; }", "together(s[t]) = t;"),
+            (
+                "volatile int *s;",
+                "{ int *s = q; s[t] = 1; } s[t] = t;",
+                "s[t] = 1; } together(s[t]) = t;",
+            ),
+            (
+                "volatile int *s;",
+                "for (int *s = q;;) { s[t] = 1; } s[t] = t;",
+                "{ s[t] = 1; } together(s[t])",
+            ),
+            (
+                "volatile int *s; void g(int *s) { *s = 1; }",
+                "*s = t;",
+                "{ *s = 1; } void f(int *q, int t) { together",
+            ),
+            ("volatile int *s; template <class s> void g() {}", "*s = t;", "together(*s) = t;"),
+            // A name that is not declared.
+            ("volatile int n;", "unknown[t] = t;", "together(unknown[t]) = t;"),
+            ("MACRO(volatile int, s)", "s[t] = t;", "together(s[t]) = t;"),
+        ] {
+            let program = format!("{before} void f(int *q, int t) {{ {body} }} volatile int last;");
+            let text = rewritten(&program);
+            assert!(text.contains(expected), "{text}");
+        }
+        // Types that are known, in a program with volatile memory.
+        for body in [
+            "typedef int N; typedef N *P; P p = q; p[t] = t;",
+            "auto p = q + 1; *p = t; auto &r = q[t]; r = t;",
+            "float4 *v; v[t].x = t; struct { int *a; } w; w.a[t] = t;",
+            "int (*p)[4], a[4], *b[2]; (*p)[t] = a[t] = t; b[t][0] = t;",
+            "for (int i = 0, *p = q; i < t; ++i) p[i] = t;",
+        ] {
+            let text = format!("volatile int *s; void f(int *q, int t) {{ {body} }}");
+            assert_eq!(rewritten(&text), text);
+        }
+    }
+
     #[test]
     fn everything_else_stays_as_it_is() {
         for text in [
-            "void f(volatile float *s) { a[s[t]] = 1; x = s[t]; s[t] == 2; s[t]; g(s[t] = 1); }",
+            "void f(volatile float *s, int *a) { a[s[t]] = 1; x = s[t]; s[t] == 2; s[t]; g(s[t] = 1); }",
             "void f(volatile float *s) { s[t] = {1}; s = q; s[t] + +1; s[t] <= 1; s(t) = 1; }",
             "void f(volatile float *s) { return s[t] = 1; }",
             "void f(volatile float s) { s[0] = 1; } void g(float *q) { *q = 1; }",

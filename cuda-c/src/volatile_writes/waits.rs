@@ -10,7 +10,7 @@
 //! A loop that retries `atomicCAS` until no other thread interferes ends by itself. It is recognised by its
 //! comparison with a variable; a lock compares with a number.
 
-use super::loops::{Loop, assigns, is_call, reads};
+use super::loops::{Loop, assigns, is_call};
 use super::names::Names;
 use crate::tokens::Tokens;
 use crate::tree::{last_of_statement, value_end};
@@ -29,12 +29,12 @@ const TYPES: [&str; 6] = ["unsigned", "signed", "int", "long", "short", "bool"];
 /// Returns true if the loop ends because of a value that another thread writes.
 pub(super) fn ends_by_another(
     tokens: &Tokens<'_>,
-    names: &Names<'_>,
+    names: &Names<'_, '_>,
     objects: &HashSet<&str>,
     found: &Loop,
 ) -> bool {
     let exits = exits(tokens, &found.body);
-    let is_volatile = |range: &Range<usize>| range.clone().any(|it| reads(tokens, names, it));
+    let is_volatile = |range: &Range<usize>| range.clone().any(|it| names.reads(it));
     let is_atomic = |range: &Range<usize>| {
         range.clone().any(|it| waits(tokens, it) || objects.contains(tokens.at(it)))
     };
