@@ -6,12 +6,12 @@
 //!
 //! - casts to unsigned integers of 8 or 16 bits ([`parenthesis`](Reader::parenthesis));
 //! - assignments and initialisers of a floating-point value, if the variable is declared as such an integer, and no
-//!   other one of its name as something else than a number;
+//!   declaration of its name there has another type than a number;
 //! - arguments of `make_uchar4` and similar functions;
 //! - shifts of constants, and shifts by a difference, unless they are part of a rotation.
 //!
-//! Types are known by name alone. The inserted names leave values of other types as they are, so a wrong guess is
-//! harmless. Code outside of functions stays as it is.
+//! The inserted names leave values of other types as they are, so that a type which is read wrongly does no harm. Code
+//! outside of functions stays as it is.
 
 mod names;
 
@@ -83,7 +83,7 @@ struct Body {
 
 struct Reader<'t, 'a> {
     tokens: &'t Tokens<'a>,
-    names: Names<'a>,
+    names: Names<'t, 'a>,
     insertions: Vec<Insertion>,
 }
 
@@ -108,11 +108,11 @@ impl Reader<'_, '_> {
         let Some(close) = tokens.partner(open) else { return };
         let Some(before) = open.checked_sub(1) else { return };
         let end = tokens.all[close].end;
-        if let Some(unsigned) = self.names.unsigned_type(tokens, open + 1, close) {
+        if let Some(unsigned) = self.names.unsigned_type(open + 1, close) {
             if self.may_precede_cast(before) && self.begins_operand(close + 1) {
                 self.insert(end, format!("(::cuda_c::Unsigned<{unsigned}>)"));
             }
-        } else if let Some(unsigned) = self.names.unsigned_type(tokens, before, open) {
+        } else if let Some(unsigned) = self.names.unsigned_type(before, open) {
             let begins = before > 0
                 && (is_operator(tokens, before - 1) || tokens.at(before - 1) == "return");
             if begins && !matches!(tokens.at(open + 1), "*" | "&" | ")") && self.is_real(open + 1) {
@@ -131,7 +131,7 @@ impl Reader<'_, '_> {
     fn static_cast(&mut self, at: usize) {
         let tokens = self.tokens;
         let Some(open) = tokens.behind_angles(at + 1, tokens.len()) else { return };
-        let unsigned = self.names.unsigned_type(tokens, at + 2, open - 1);
+        let unsigned = self.names.unsigned_type(at + 2, open - 1);
         let close = tokens.partner(open).filter(|_| tokens.at(open) == "(");
         if let (Some(unsigned), Some(close)) = (unsigned, close) {
             self.convert_group(open, close, &unsigned);
@@ -151,7 +151,7 @@ impl Reader<'_, '_> {
             "return" | "case" | "else" => true,
             ")" => tokens
                 .partner(before)
-                .is_some_and(|open| self.names.is_number_type(tokens, open + 1, before)),
+                .is_some_and(|open| self.names.is_number_type(open + 1, before)),
             _ => is_operator(tokens, before),
         }
     }
@@ -178,7 +178,7 @@ impl Reader<'_, '_> {
         };
         let is_plain =
             at > 0 && !is_part(at - 1) && !(tokens.at(at + 1) == "=" && tokens.is_adjacent(at));
-        if is_plain && self.names.is_unsigned_place(tokens, at) {
+        if is_plain && self.names.is_unsigned_place(at) {
             self.value(at + 1);
         }
     }
@@ -194,7 +194,7 @@ impl Reader<'_, '_> {
     fn is_real(&self, first: usize) -> bool {
         let tokens = self.tokens;
         (first..value_end(tokens, first)).any(|at| match tokens.all[at].kind {
-            Kind::Word => self.names.is_real(tokens, at),
+            Kind::Word => self.names.is_real(at),
             Kind::Literal => is_real_number(tokens.at(at)),
             Kind::Mark => false,
         })
