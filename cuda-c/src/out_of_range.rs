@@ -47,10 +47,8 @@ pub fn defined_out_of_range(text: &str) -> Option<String> {
 type Insertion = (usize, String);
 
 fn insertions(tokens: &Tokens<'_>) -> Vec<Insertion> {
-    let Some(first) = (0..tokens.len()).find(|&at| tokens.is_of_program(at)) else {
-        return Vec::new();
-    };
-    let mut reader = Reader { tokens, names: Names::of(tokens, first), insertions: Vec::new() };
+    let Some(first) = tokens.of_program().next() else { return Vec::new() };
+    let mut reader = Reader { tokens, names: Names::of(tokens), insertions: Vec::new() };
     let mut bodies: Vec<Body> = Vec::new();
     for at in first..tokens.len() {
         if bodies.last().is_some_and(|it| it.close == at) {
@@ -342,6 +340,27 @@ mod tests {
             assert_eq!(defined_out_of_range(&format!("{narrow}{body} }}")), None, "{body}");
         }
         assert!(defined_out_of_range(&format!("{narrow}int t = x; h[0] = x; }}")).is_some());
+    }
+
+    #[test]
+    fn the_innermost_declaration_of_a_name_counts() {
+        for (text, expected) in [
+            ("W t; void f(float x) { uchar t; t = x; }", "t = value = x;"),
+            (
+                "void g(half *t) { t[0] = x; } void f(float x, uchar *t) { t[0] = x; }",
+                "t[0] = value =",
+            ),
+            (
+                "typedef uchar A; typedef A B; void f(float x, B *t) { t[0] = x; }",
+                "t[0] = value = x;",
+            ),
+            ("void f(float x, uchar *t) { uchar &r = t[0]; r = x; }", "= t[0]; r = value = x;"),
+            ("float x; void f(uchar *t, int x) { { float x; } t[0] = x; }", "t[0] = x;"),
+            ("uchar t; void f(float x) { { float t; t = x; } t = x; }", "t = x; } t = value = x;"),
+        ] {
+            let text = written(text);
+            assert!(text.contains(expected), "{text}");
+        }
     }
 
     #[test]

@@ -13,12 +13,10 @@ const SHARED: &str = "thread_local";
 
 /// Returns the initialisers to insert, in order.
 pub(crate) fn edits(tokens: &Tokens<'_>) -> Vec<(usize, usize, String)> {
-    let is_address = |&at: &usize| address(tokens, at).is_some() && tokens.is_of_program(at);
-    if !(0..tokens.len()).any(|it| is_address(&it)) {
+    if !tokens.of_program().any(|at| address(tokens, at).is_some()) {
         return Vec::new();
     }
-    let first = (0..tokens.len()).find(|&at| tokens.is_of_program(at)).unwrap_or(0);
-    let scopes = Scopes::of(tokens, first);
+    let scopes = Scopes::of(tokens);
     let pointers = scopes.all.iter().filter(|it| it.is_local && tokens.is_of_program(it.name));
     let edit = |pointer: &Declaration| {
         let start = tokens.all[pointer.end].start;
@@ -55,7 +53,7 @@ fn is_pointer(tokens: &Tokens<'_>, scopes: &Scopes<'_, '_>, declared: &Declarati
         }
 }
 
-/// Returns the shared variable whose address is assigned to the pointer, if there is no other assignment.
+/// Returns the shared variable whose address is the only value assigned to the pointer.
 fn only_value<'a>(
     tokens: &Tokens<'a>,
     scopes: &Scopes<'_, 'a>,

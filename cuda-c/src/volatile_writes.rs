@@ -20,6 +20,7 @@ mod names;
 mod waits;
 
 use crate::tokens::{Kind, Tokens};
+use crate::tree::begins_statement;
 use names::Names;
 
 /// The call around an element whose write waits until all lanes have read.
@@ -69,34 +70,6 @@ pub(crate) fn edits(tokens: &Tokens<'_>) -> Vec<Edit> {
 fn is_of_constant(tokens: &Tokens<'_>, brace: usize) -> bool {
     let words: Vec<_> = tokens.heading(brace).collect();
     (0..words.len()).any(|at| words[at] == "constexpr" && words.get(at + 1) != Some(&"if"))
-}
-
-/// Returns true for the first token of an expression or declaration statement: in a body, or after a
-/// condition or a `switch` label.
-fn begins_statement(tokens: &Tokens<'_>, at: usize) -> bool {
-    let Some(before) = at.checked_sub(1) else { return false };
-    let is_control = |at: usize| {
-        matches!(
-            tokens.at(at),
-            "if" | "else" | "for" | "while" | "do" | "switch" | "case" | "default" | "return"
-        )
-    };
-    if is_control(at) {
-        return false;
-    }
-    match tokens.at(before) {
-        ";" | "{" | "}" | "else" | "do" => true,
-        "(" => before > 0 && tokens.at(before - 1) == "for",
-        ")" => tokens
-            .partner(before)
-            .and_then(|open| open.checked_sub(1))
-            .is_some_and(|it| matches!(tokens.at(it), "if" | "for" | "while" | "constexpr")),
-        ":" => (0..before)
-            .rev()
-            .take_while(|&it| !matches!(tokens.at(it), ";" | "{" | "}" | "?"))
-            .any(|it| matches!(tokens.at(it), "case" | "default")),
-        _ => false,
-    }
 }
 
 /// The left side of an assignment.
@@ -469,111 +442,58 @@ mod tests {
         }
     }
 
-    /// Each text writes to an element that is volatile, or whose type only the compiler knows.
+    /// The marks enclose the elements that are volatile, or whose type only the compiler knows.
     #[test]
     fn aliases_of_volatile_memory_are_found_by_their_types() {
-        for (before, body, expected) in [
+        for text in [
             // Types with other names.
-            ("typedef volatile int V; typedef V *P;", "P p = q; p[t] = t;", "together(p[t]) = t;"),
-            ("using V = volatile int; using P = V *;", "P p = q; *p = t;", "together(*p) = t;"),
-            ("template <class T> using P = volatile T *;", "P<int> p; *p = t;", "together(*p) ="),
-            (
-                "typedef volatile struct { int x; } V;",
-                "V *p; p->x = t; p[t].x = t;",
-                "together(p[t].x)",
-            ),
-            ("", "std::add_volatile_t<int> *p = q; p[t] = t;", "together(p[t]) = t;"),
+            "typedef volatile int V; typedef V *P; void f() { P p = q; «p[t]» = t; }",
+            "using V = volatile int; using P = V *; void f() { P p = q; «*p» = t; }",
+            "template <class T> using P = volatile T *; void f() { P<int> p; «*p» = t; }",
+            "typedef volatile struct { int x; } V; void f(V *p) { p->x = t; «p[t].x» = t; }",
+            "void f() { std::add_volatile_t<int> *p = q; «p[t]» = t; }",
             // Types that depend on templates.
-            ("template <class T>", "T *p = q; p[t] += p[t + 1];", "together(p[t]) += p[t + 1];"),
-            ("template <class T>", "typename T::type *p; p[t] = t;", "together(p[t]) = t;"),
-            (
-                "template <class T> struct A { T *p; };",
-                "A<V> a; a.p[t] = t;",
-                "together(a.p[t]) = t;",
-            ),
-            ("template <class P> void g(P p) { p[t] = t; }", "", "together(p[t]) = t;"),
+            "template <class T> void f(T *p) { «p[t]» += p[t + 1]; }",
+            "template <class T> void f() { typename T::type *p; «p[t]» = t; }",
+            "template <class T> struct A { T *p; }; void f(A<V> a) { «a.p[t]» = t; }",
+            "template <class P> void g(P p) { «p[t]» = t; }",
             // Deduced types.
-            ("volatile int s[8];", "auto p = s + 1; auto *r = p; r[t] = t;", "together(r[t]) = t;"),
-            (
-                "volatile int s[8];",
-                "auto &r = s[t]; r = t; r++;",
-                "together(r) = t; together(r)++;",
-            ),
-            ("volatile int s[8];", "decltype(&s[0]) p = s; *p = t;", "together(*p) = t;"),
-            ("auto g() { return s; }", "g()[t] = t;", "together(g()[t]) = t;"),
-            ("auto g() -> volatile int *;", "*g() = t;", "together(*g()) = t;"),
-            ("", "auto g = [](auto *p) { p[t] = t; };", "together(p[t]) = t;"),
+            "volatile int s[8]; void f() { auto p = s + 1; auto *r = p; «r[t]» = t; }",
+            "volatile int s[8]; void f() { auto &r = s[t]; «r» = t; «r»++; }",
+            "volatile int s[8]; void f() { decltype(&s[0]) p = s; «*p» = t; }",
+            "auto g() { return s; } void f() { «g()[t]» = t; }",
+            "auto g() -> volatile int *; void f() { «*g()» = t; }",
+            "void f() { auto g = [](auto *p) { «p[t]» = t; }; }",
             // References, members, and what functions return.
-            ("volatile int s[8];", "volatile int &r = s[t]; r += s[1];", "together(r) += s[1];"),
-            ("void g(volatile int (&s)[8]) { s[t] = t; }", "", "together(s[t]) = t;"),
-            (
-                "struct A { volatile int *p; };",
-                "A a, *b; b->p[t] = a.p[t] = t;",
-                "together(b->p[t]) =",
-            ),
-            (
-                "struct A { volatile int *p; void g() { this->p[t] = t; } };",
-                "",
-                "together(this->p[t])",
-            ),
-            (
-                "struct A { void g(); volatile int *p; }; void A::g() { p[t] = t; }",
-                "",
-                "together(p[t])",
-            ),
-            ("struct A { A(volatile int *p) : x{1}, y(2) { *p = t; } };", "", "together(*p) = t;"),
-            (
-                "volatile int *g(int n);",
-                "g(1)[t] = t; *g(2) = t;",
-                "together(g(1)[t]) = t; together(",
-            ),
-            (
-                "struct A { volatile int &operator[](int); };",
-                "A a; a[t] = t;",
-                "together(a[t]) = t;",
-            ),
-            ("struct A { volatile int &operator*(); };", "A a; *a = t;", "together(*a) = t;"),
-            (
-                "",
-                "reinterpret_cast<volatile int *>(q)[t] = t;",
-                "together(reinterpret_cast<volatile int *>(q)[t])",
-            ),
-            // The inner name counts, and only in its scope.
-            ("int *s;", "{ volatile int *s = q; s[t] = t; }", "together(s[t]) = t;"),
-            (
-                "volatile int *s;",
-                "{ int *s = q; s[t] = 1; } s[t] = t;",
-                "s[t] = 1; } together(s[t]) = t;",
-            ),
-            (
-                "volatile int *s;",
-                "for (int *s = q;;) { s[t] = 1; } s[t] = t;",
-                "{ s[t] = 1; } together(s[t])",
-            ),
-            (
-                "volatile int *s; void g(int *s) { *s = 1; }",
-                "*s = t;",
-                "{ *s = 1; } void f(int *q, int t) { together",
-            ),
-            ("volatile int *s; template <class s> void g() {}", "*s = t;", "together(*s) = t;"),
-            // A name that is not declared.
-            ("volatile int n;", "unknown[t] = t;", "together(unknown[t]) = t;"),
-            ("MACRO(volatile int, s)", "s[t] = t;", "together(s[t]) = t;"),
+            "volatile int s[8]; void f() { volatile int &r = s[t]; «r» += s[1]; }",
+            "void g(volatile int (&s)[8]) { «s[t]» = t; }",
+            "struct A { volatile int *p; }; void f(A a, A *b) { «b->p[t]» = «a.p[t]» = t; }",
+            "struct A { volatile int *p; void g() { «this->p[t]» = t; } };",
+            "struct A { void g(); volatile int *p; }; void A::g() { «p[t]» = t; }",
+            "struct A { A(volatile int *p) : x{1}, y(2) { «*p» = t; } };",
+            "volatile int *g(int n); void f() { «g(1)[t]» = t; «*g(2)» = t; }",
+            "struct A { volatile int &operator[](int); }; void f() { A a; «a[t]» = t; }",
+            "struct A { volatile int &operator*(); }; void f() { A a; «*a» = t; }",
+            "void f() { «reinterpret_cast<volatile int *>(q)[t]» = t; }",
+            // The innermost name counts, and only in its scope.
+            "int *s; void f() { { volatile int *s = q; «s[t]» = t; } s[t] = t; }",
+            "volatile int *s; void f() { { int *s = q; s[t] = 1; } «s[t]» = t; }",
+            "volatile int *s; void f() { for (int *s = q;;) { s[t] = 1; } «s[t]» = t; }",
+            "volatile int *s; void g(int *s) { *s = 1; } void f() { «*s» = t; }",
+            "volatile int *s; template <class s> void g() {} void f() { «*s» = t; }",
+            // Names that are not declared, or not with certainty.
+            "volatile int n; void f() { «unknown[t]» = t; }",
+            "MACRO(volatile int, s) void f() { «s[t]» = t; }",
+            // Types that are known.
+            "void f(int *q) { typedef int N; typedef N *P; P p = q; p[t] = t; }",
+            "void f(int *q) { auto p = q + 1; *p = t; auto &r = q[t]; r = t; }",
+            "void f(float4 *v) { v[t].x = t; struct { int *a; } w; w.a[t] = t; }",
+            "void f() { int (*p)[4], a[4], *b[2]; (*p)[t] = a[t] = t; b[t][0] = t; }",
+            "void f(int *q) { for (int i = 0, *p = q; i < t; ++i) p[i] = t; }",
         ] {
-            let program = format!("{before} void f(int *q, int t) {{ {body} }} volatile int last;");
-            let text = rewritten(&program);
-            assert!(text.contains(expected), "{text}");
-        }
-        // Types that are known, in a program with volatile memory.
-        for body in [
-            "typedef int N; typedef N *P; P p = q; p[t] = t;",
-            "auto p = q + 1; *p = t; auto &r = q[t]; r = t;",
-            "float4 *v; v[t].x = t; struct { int *a; } w; w.a[t] = t;",
-            "int (*p)[4], a[4], *b[2]; (*p)[t] = a[t] = t; b[t][0] = t;",
-            "for (int i = 0, *p = q; i < t; ++i) p[i] = t;",
-        ] {
-            let text = format!("volatile int *s; void f(int *q, int t) {{ {body} }}");
-            assert_eq!(rewritten(&text), text);
+            let text = format!("{text} volatile int last;");
+            let expected = text.replace('«', "together(").replace('»', ")");
+            assert_eq!(rewritten(&text.replace(['«', '»'], "")), expected);
         }
     }
 

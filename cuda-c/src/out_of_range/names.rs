@@ -1,6 +1,6 @@
 //! The types of names, as far as they are numbers.
 
-use crate::tokens::Tokens;
+use crate::tokens::{Tokens, is_in};
 use crate::tree::{Declaration, Kind, Scopes};
 use std::ops::Range;
 
@@ -26,9 +26,8 @@ pub(super) struct Names<'t, 'a> {
 }
 
 impl<'t, 'a> Names<'t, 'a> {
-    /// Reads the names that are declared from a token on.
-    pub(super) fn of(tokens: &'t Tokens<'a>, first: usize) -> Names<'t, 'a> {
-        Names { tokens, scopes: Scopes::of(tokens, first) }
+    pub(super) fn of(tokens: &'t Tokens<'a>) -> Names<'t, 'a> {
+        Names { tokens, scopes: Scopes::of(tokens) }
     }
 
     fn is_type_word(&self, at: usize) -> bool {
@@ -91,9 +90,8 @@ impl<'t, 'a> Names<'t, 'a> {
         let name = tokens.at(at);
         // The type of a vector's component is its name's.
         let is_component = at > 0 && tokens.at(at - 1) == "." && is_component(name);
-        let is_function = |name: &str| FUNCTIONS.split(' ').any(|it| it == name);
         (!is_component && self.has(at, Type::Real))
-            || (tokens.at(at + 1) == "(" && is_function(name.trim_end_matches('f')))
+            || (tokens.at(at + 1) == "(" && is_in(FUNCTIONS, name.trim_end_matches('f')))
     }
 
     /// Returns true if the left side of the `=` at a place is declared as an unsigned integer.
@@ -141,7 +139,8 @@ impl<'t, 'a> Names<'t, 'a> {
 }
 
 /// Functions of `double`. Their names for `float` end with `f`.
-const FUNCTIONS: &str = "acos asin atan atan2 cbrt ceil cos cosh erf exp exp10 exp2 fabs floor fma fmax fmin fmod hypot log log10 log2 \
+const FUNCTIONS: &str = "\
+    acos asin atan atan2 cbrt ceil cos cosh erf exp exp10 exp2 fabs floor fma fmax fmin fmod hypot log log10 log2 \
     pow rint round rsqrt sin sinh sqrt tan tanh trunc __cos __exp __fdivide __log __pow __saturate __sin \
     curand_normal curand_uniform";
 

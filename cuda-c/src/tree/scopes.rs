@@ -1,16 +1,16 @@
 //! The names that a text declares, their types, and the tokens at which each name is known.
 //!
-//! A statement that may be an expression is read as a declaration only if its first name is no variable at that place.
-//! What is not read with certainty declares nothing.
+//! A statement that may be an expression is read as a declaration only if its first name does not stand for a variable.
+//! The reader leaves out declarations that it does not read with certainty.
 
 use super::blocks::{Function, class_of};
 use super::parts::{LONGEST, parts, without_value};
-use super::statements::{last_of_statement, value_end};
-use crate::tokens::{Kind as Token, Tokens};
+use super::statements::{begins_statement, last_of_statement, value_end};
+use crate::tokens::{Kind as Token, Tokens, is_in};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// What a name stands for.
+/// The meaning of a declared name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A variable, or a parameter that is none of a template.
@@ -53,17 +53,17 @@ pub(crate) struct Scopes<'t, 'a> {
 }
 
 impl<'t, 'a> Scopes<'t, 'a> {
-    /// Reads the declarations from a token on.
-    pub(crate) fn of(tokens: &'t Tokens<'a>, first: usize) -> Scopes<'t, 'a> {
+    /// Reads the declarations of the program.
+    pub(crate) fn of(tokens: &'t Tokens<'a>) -> Scopes<'t, 'a> {
         let scopes = Scopes { tokens, all: Vec::new(), by_name: HashMap::new() };
         let all = Scope { is_local: false, ..Scope::local(0, usize::MAX) };
         let mut reader = Reader { tokens, scopes, blocks: vec![all] };
-        (first..tokens.len()).for_each(|at| reader.token(at));
+        tokens.of_program().for_each(|at| reader.token(at));
         reader.scopes
     }
 
-    /// Returns the declarations, as indices, that the name at a token may refer to: those of the innermost scope; for a
-    /// member, and for a name that no scope around the token declares, those of all classes and namespaces.
+    /// Returns the declarations, as indices, that the name at a token may refer to. They belong to the innermost scope
+    /// that declares the name. For a member or an undeclared name, they belong to any class or namespace.
     pub(crate) fn named(&self, at: usize) -> impl Iterator<Item = usize> {
         let all = self.by_name.get(self.tokens.at(at)).map_or(&[][..], Vec::as_slice);
         let before = |back: usize| at.checked_sub(back).map_or("", |it| self.tokens.at(it));
@@ -88,23 +88,21 @@ impl<'t, 'a> Scopes<'t, 'a> {
 }
 
 /// Words that begin no declaration, and no name.
-const NO_NAMES: &str = "return delete goto else do case default throw new sizeof if for while switch break continue \
+const NO_NAMES: &str = "\
+    return delete goto else do case default throw new sizeof if for while switch break continue \
     asm __asm__ static_assert namespace public private protected this try catch alignof true false nullptr";
-const SPECIFIERS: &str = "const constexpr static extern inline __inline__ volatile __volatile__ __volatile register \
+const SPECIFIERS: &str = "\
+    const constexpr static extern inline __inline__ volatile __volatile__ __volatile register \
     thread_local mutable virtual explicit friend typename __restrict__ __restrict restrict __extension__";
 const WITH_ARGUMENTS: &str = "__attribute__ __attribute alignas __gpuarray_bounds__";
 const BUILTIN: &str = "void bool char short int long signed unsigned float double auto";
 
-fn is_one(words: &str, word: &str) -> bool {
-    !word.is_empty() && words.split(' ').any(|it| it == word)
-}
-
 /// Returns true for a word of a type of the language, or for a specifier.
 pub(crate) fn is_of_language(word: &str) -> bool {
-    is_one(BUILTIN, word) || is_one(SPECIFIERS, word)
+    is_in(BUILTIN, word) || is_in(SPECIFIERS, word)
 }
 
-/// Where declared names are known.
+/// A scope of names, and how its declarations are read.
 #[derive(Clone, Copy)]
 struct Scope {
     /// The bracket that opens the scope, and its end.
@@ -135,7 +133,7 @@ impl Reader<'_, '_> {
         let tokens = self.tokens;
         self.blocks.pop_if(|it| it.end <= at);
         let mut scope = *self.blocks.last().expect("the text is around all");
-        if self.begins(at) {
+        if begins_statement(tokens, at) {
             if at > 1 && tokens.at(at - 1) == "(" {
                 let word = at - if tokens.at(at - 2) == "constexpr" { 3 } else { 2 };
                 let last = last_of_statement(tokens, word).unwrap_or(scope.end);
@@ -157,23 +155,6 @@ impl Reader<'_, '_> {
         let open = Function::of(tokens, at).and_then(|it| it.parameters);
         if let Some(open) = open.filter(|&it| it > 0 && tokens.at(it - 1) == "]") {
             self.parameters(open, close);
-        }
-    }
-
-    /// Returns true for the first token of a statement or declaration.
-    fn begins(&self, at: usize) -> bool {
-        let tokens = self.tokens;
-        let before = |back: usize| at.checked_sub(back).map_or("", |it| tokens.at(it));
-        match before(1) {
-            "" | ";" | "}" => true,
-            "{" => !matches!(before(2), "=" | "," | "(" | "return"),
-            "(" => matches!(before(2), "for" | "while" | "if" | "switch" | "constexpr"),
-            ":" => {
-                matches!(before(2), "public" | "private" | "protected" | "default")
-                    || before(3) == "case"
-                    || (matches!(before(3), ";" | "{" | "}") && before(2) != ")")
-            }
-            _ => false,
         }
     }
 
@@ -304,6 +285,21 @@ impl Reader<'_, '_> {
     }
 }
 
+/// Returns the name of a declarator, which a type precedes if `has_type` is true, and the token after it. Parentheses
+/// after the name contain a value.
+pub(crate) fn declared(
+    tokens: &Tokens<'_>,
+    first: usize,
+    has_type: bool,
+) -> Option<(usize, usize)> {
+    let typed = specifiers(tokens, first).filter(|_| has_type);
+    let found = typed.and_then(|it| declarator(tokens, it, true));
+    // The type may precede `first`.
+    let may_be_bare = typed.is_none_or(|it| tokens.at(it) != "(");
+    let bare = || may_be_bare.then(|| declarator(tokens, first, true)).flatten();
+    found.or_else(bare).map(|it| (it.name, it.end))
+}
+
 /// Returns the token after a type and its specifiers, if one begins here.
 fn specifiers(tokens: &Tokens<'_>, first: usize) -> Option<usize> {
     let (mut at, mut has_type) = (first, false);
@@ -318,16 +314,15 @@ fn specifiers(tokens: &Tokens<'_>, first: usize) -> Option<usize> {
                 (at, has_type) = (behind_class(tokens, at)?, true)
             }
             "operator" => return Some(at),
-            _ if is_one(WITH_ARGUMENTS, word) => at = tokens.partner(at + 1)? + 1,
-            _ if is_one(SPECIFIERS, word) || word.starts_with("__gpuarray_") => at += 1,
+            "::" if !has_type => at += 1,
             // The language after `extern`.
             _ if tokens.all.get(at)?.kind == Token::Literal => at += 1,
-            _ if is_one(BUILTIN, word) => (at, has_type) = (at + 1, true),
-            _ if is_one(NO_NAMES, word) => return None,
-            "::" if !has_type => at += 1,
-            _ if !has_type && tokens.is_word(at) => {
-                (at, has_type) = (behind_path(tokens, at), true)
-            }
+            _ if !tokens.is_word(at) => return has_type.then_some(at),
+            _ if is_in(WITH_ARGUMENTS, word) => at = tokens.partner(at + 1)? + 1,
+            _ if is_in(SPECIFIERS, word) || word.starts_with("__gpuarray_") => at += 1,
+            _ if is_in(BUILTIN, word) => (at, has_type) = (at + 1, true),
+            _ if is_in(NO_NAMES, word) => return None,
+            _ if !has_type => (at, has_type) = (behind_path(tokens, at), true),
             _ => return has_type.then_some(at),
         }
     }
@@ -351,7 +346,7 @@ fn behind_path(tokens: &Tokens<'_>, first: usize) -> usize {
 /// Returns the token after a class with its name and body.
 fn behind_class(tokens: &Tokens<'_>, first: usize) -> Option<usize> {
     let mut at = first + 1;
-    while is_one(WITH_ARGUMENTS, tokens.at(at)) || tokens.at(at) == "class" {
+    while is_in(WITH_ARGUMENTS, tokens.at(at)) || tokens.at(at) == "class" {
         at = if tokens.at(at) == "class" { at } else { tokens.partner(at + 1)? } + 1;
     }
     at = if tokens.is_word(at) { behind_path(tokens, at) } else { at };
@@ -373,19 +368,19 @@ struct Declarator {
 fn declarator(tokens: &Tokens<'_>, first: usize, is_body: bool) -> Option<Declarator> {
     let mut at = first;
     let is_mark =
-        |at: usize| matches!(tokens.at(at), "*" | "&") || is_one(SPECIFIERS, tokens.at(at));
+        |at: usize| matches!(tokens.at(at), "*" | "&") || is_in(SPECIFIERS, tokens.at(at));
     let behind_marks = |mut at: usize| {
         loop {
             match tokens.at(at) {
                 _ if is_mark(at) => at += 1,
-                word if is_one(WITH_ARGUMENTS, word) => at = tokens.partner(at + 1)? + 1,
+                word if is_in(WITH_ARGUMENTS, word) => at = tokens.partner(at + 1)? + 1,
                 _ => return Some(at),
             }
         }
     };
     at = behind_marks(at)?;
     let is_name = |at: usize| {
-        tokens.is_word(at) && !is_of_language(tokens.at(at)) && !is_one(NO_NAMES, tokens.at(at))
+        tokens.is_word(at) && !is_of_language(tokens.at(at)) && !is_in(NO_NAMES, tokens.at(at))
     };
     let name;
     if tokens.at(at) == "(" && matches!(tokens.at(at + 1), "*" | "&") {
@@ -421,7 +416,7 @@ fn declarator(tokens: &Tokens<'_>, first: usize, is_body: bool) -> Option<Declar
                 parameters = Some(at);
                 at = tokens.partner(at)? + 1;
             }
-            word if is_one(WITH_ARGUMENTS, word) => at = tokens.partner(at + 1)? + 1,
+            word if is_in(WITH_ARGUMENTS, word) => at = tokens.partner(at + 1)? + 1,
             _ => return Some(Declarator { name, parameters, end: at }),
         }
     }

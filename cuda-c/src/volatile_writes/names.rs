@@ -8,7 +8,7 @@ use crate::tree::{Declaration, Kind, Scopes, is_of_language, value_end};
 use std::cell::Cell;
 use std::collections::HashSet;
 
-/// What is known of a type.
+/// A type's `volatile`, as far as the text determines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Volatile {
     No,
@@ -22,7 +22,7 @@ pub(super) struct Names<'t, 'a> {
     tokens: &'t Tokens<'a>,
     /// `None` for a program without `volatile`.
     scopes: Option<Scopes<'t, 'a>>,
-    /// What is known of each declaration.
+    /// The types of the declarations, once they are known.
     known: Vec<Cell<Option<Volatile>>>,
     /// Names in declarations that were not read.
     unread: HashSet<&'a str>,
@@ -34,34 +34,28 @@ pub(super) struct Names<'t, 'a> {
 
 impl<'t, 'a> Names<'t, 'a> {
     pub(super) fn of(tokens: &'t Tokens<'a>) -> Names<'t, 'a> {
-        let mut qualifiers = (0..tokens.len()).filter(|&at| is_qualifier(tokens, at)).peekable();
-        let scopes = qualifiers.peek().is_some().then(|| {
-            let first = (0..tokens.len()).find(|&at| tokens.is_of_program(at));
-            Scopes::of(tokens, first.unwrap_or(0))
-        });
+        let mut qualifiers = tokens.of_program().filter(|&at| is_qualifier(tokens, at)).peekable();
+        let scopes = qualifiers.peek().is_some().then(|| Scopes::of(tokens));
         let all = scopes.as_ref().map_or(&[][..], |it| &it.all);
-        let read: HashSet<usize> =
-            all.iter().flat_map(|it| it.of.start..it.declarator.end).collect();
+        let is_read = |at| all.iter().any(|it| (it.of.start..it.declarator.end).contains(&at));
         // Some are of casts, whose other words are of types.
-        let unread = qualifiers.filter(|it| !read.contains(it)).flat_map(|at| {
+        let unread = qualifiers.filter(|&it| !is_read(it)).flat_map(|at| {
             let end = |it: &usize| matches!(tokens.at(*it), ";" | ")" | "=" | "{" | "}" | ",");
             let end = (at..tokens.len()).find(end).unwrap_or(at);
             let is_name = |it: &usize| tokens.is_word(*it) && !is_of_language(tokens.at(*it));
             (at + 1..end).filter(is_name).map(|it| tokens.at(it))
         });
         let unread = unread.collect();
-        let has_packed =
-            (0..tokens.len()).any(|at| matches!(tokens.at(at), "packed" | "__packed__"));
+        let is_packed = |at| matches!(tokens.at(at), "packed" | "__packed__");
+        let has_packed = scopes.is_some() && (0..tokens.len()).any(is_packed);
         let known = vec![Cell::new(None); all.len()];
-        let is_operator = |it: &usize| {
-            tokens.at(all[*it].name) == "operator" && tokens.is_of_program(all[*it].name)
-        };
+        let is_operator = |it: &usize| tokens.at(all[*it].name) == "operator";
         let operators = (0..all.len()).filter(is_operator).collect();
         Names { tokens, scopes, known, unread, operators, has_packed }
     }
 
-    /// Returns true for the name of a variable, member or function whose elements may be volatile. `unknown` tells of
-    /// names that the text does not declare.
+    /// Returns true for the name of a variable, member or function whose elements may be volatile. For a name that the
+    /// text does not declare, the result is `unknown`.
     pub(super) fn has(&self, at: usize, unknown: bool) -> bool {
         let mut declared = self.declared(at).peekable();
         let is_unread = self.unread.contains(self.tokens.at(at));
@@ -114,7 +108,7 @@ impl<'t, 'a> Names<'t, 'a> {
         &self.scopes.as_ref().expect("a declaration has a scope").all[number]
     }
 
-    /// Returns true for a variable of a type of the language that has no elements.
+    /// Returns true for a variable of a built-in type without elements.
     fn is_plain(&self, number: usize) -> bool {
         let Declaration { kind, of, declarator, .. } = self.at(number);
         let is_auto = |it: usize| self.tokens.at(it) == "auto";
@@ -155,7 +149,7 @@ impl<'t, 'a> Names<'t, 'a> {
                 let end = behind.clone().find(|&it| tokens.at(it) == "{").unwrap_or(behind.end);
                 most(behind.start..end).max(Volatile::Unknown)
             }
-            // A parameter has no value.
+            // A parameter without a value.
             _ if is_auto && behind.is_empty() => Volatile::Unknown,
             _ if is_auto => most(behind),
             _ => {
@@ -180,5 +174,6 @@ fn says_volatile(word: &str) -> bool {
 /// Returns true for a qualifier of a type in the program.
 fn is_qualifier(tokens: &Tokens<'_>, at: usize) -> bool {
     let is_of_asm = || at > 0 && matches!(tokens.at(at - 1), "asm" | "__asm__" | "__asm");
-    says_volatile(tokens.at(at)) && tokens.is_word(at) && tokens.is_of_program(at) && !is_of_asm()
+    let may_be = tokens.is_word(at) && tokens.at(at).len() >= "volatile".len();
+    may_be && says_volatile(tokens.at(at)) && tokens.is_of_program(at) && !is_of_asm()
 }

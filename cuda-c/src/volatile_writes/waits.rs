@@ -13,7 +13,7 @@
 use super::loops::{Loop, assigns, is_call};
 use super::names::Names;
 use crate::tokens::Tokens;
-use crate::tree::{last_of_statement, value_end};
+use crate::tree::{declared, last_of_statement, value_end};
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -92,22 +92,8 @@ pub(super) fn objects<'a>(tokens: &Tokens<'a>) -> HashSet<&'a str> {
     let is_type =
         |at: usize| matches!(tokens.at(at), "atomic" | "atomic_ref") && tokens.at(at + 1) == "<";
     let types = (0..tokens.len()).filter(|&at| is_type(at) && tokens.is_of_program(at));
-    let names = types.map(|at| {
-        let mut depth = 0_i32;
-        let mut behind = at + 1;
-        while behind < tokens.len() {
-            match tokens.at(behind) {
-                "<" => depth += 1,
-                ">" => depth -= 1,
-                ";" | "{" | "}" => break,
-                _ if depth == 0 && tokens.is_word(behind) => return tokens.at(behind),
-                _ => {}
-            }
-            behind += 1;
-        }
-        ""
-    });
-    names.filter(|name| !name.is_empty()).collect()
+    let name = |at: usize| declared(tokens, tokens.behind_angles(at + 1, tokens.len())?, false);
+    types.filter_map(name).map(|it| tokens.at(it.0)).collect()
 }
 
 /// Returns true for a call of an atomic operation whose result depends on another thread.
