@@ -256,10 +256,13 @@ proptest! {
                 continue;
             }
             // Events and the host's calls take time before and after the work; the clocks drift in a segment.
-            let compared = if it.compared > 0 { it.compared } else { device.compared.0 };
+            let (first, compared) = match it.compared {
+                0 => (device.calls[0].host.0, device.compared.0),
+                compared => (compared, compared),
+            };
             let segment = device.calls.iter().filter(|it| it.compared == compared);
             let last = segment.map(|it| it.host.1).max().expect("the comparison was before a call");
-            let drifted = DRIFT * (last - it.host.0.min(compared)) as f64;
+            let drifted = DRIFT * (last - first) as f64;
             let truth = (it.work.1 - it.work.0) as i64;
             let drifted = DRIFT * truth as f64 + if is_asked { drifted } else { 0.0 };
             let error = (LATENCY.1 + 2 * CALL.1) as i64 + drifted as i64 + 100;
