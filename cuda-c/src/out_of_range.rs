@@ -15,8 +15,7 @@
 
 mod names;
 
-use crate::regions;
-use crate::tokens::{Kind, Tokens};
+use crate::tokens::{Kind, Tokens, VARIANT_PREFIX};
 use crate::tree::{Function, value_end};
 use names::Names;
 
@@ -60,7 +59,7 @@ fn insertions(tokens: &Tokens<'_>) -> Vec<Insertion> {
             bodies.push(Body {
                 close: tokens.partner(at).unwrap_or(tokens.len()),
                 is_of_variant: of_variant
-                    || tokens.heading(at).any(|it| it.starts_with(regions::PREFIX)),
+                    || tokens.heading(at).any(|it| it.starts_with(VARIANT_PREFIX)),
             });
         }
         let Some(body) = bodies.last() else { continue };

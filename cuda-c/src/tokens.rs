@@ -1,9 +1,11 @@
 //! Tokens of preprocessed C++: no comments, no macros and no continued lines are left in it.
 
 use crate::headers;
-use crate::regions::PREFIX;
 use std::collections::HashSet;
 use std::ops::Range;
+
+/// The prefix of the name of a loop variant. The name of the kernel follows it.
+pub(crate) const VARIANT_PREFIX: &str = "gpuarray_regions_";
 
 /// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,7 +172,7 @@ impl<'a> Tokens<'a> {
         let file = |it: &LineMarker| &self.text[it.file.clone()];
         let files: HashSet<&str> = self.lines.iter().filter(|it| !it.is_system).map(file).collect();
         let is_own =
-            move |it: &LineMarker| files.contains(file(it)) || file(it).starts_with(PREFIX);
+            move |it: &LineMarker| files.contains(file(it)) || file(it).starts_with(VARIANT_PREFIX);
         let own = self.lines.iter().enumerate().filter(move |it| is_own(it.1));
         let parts = own.map(move |(number, it)| it.next_line..end(number + 1));
         let token = |at: usize| self.all.partition_point(|it| it.start < at);

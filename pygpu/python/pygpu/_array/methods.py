@@ -99,15 +99,18 @@ def _matrix_transpose(array: GPUArray) -> GPUArray:
     return import_module(".as_numpy.linear", __package__).matrix_transpose(array)
 
 
+def _flat(array: GPUArray) -> Any:
+    """The elements along one axis, in C order, as numpy's attribute."""
+    return import_module(".as_numpy.selection", __package__).Flat(array)
+
+
 def _device(array: GPUArray) -> Device:
     """The device that the elements are on."""
     # Most programs never ask for it, and need not import the module.
     return import_module(".._driver.device", __package__).Device(array._ordinal)
 
 
-_flat = lambda a: import_module(".as_numpy.selection", __package__).Flat(a)  # noqa: E731
-_FLAT = "The elements along one axis, in C order, as numpy's attribute."
-GPUArray.flat = property(_flat, lambda a, v: _flat(a).__setitem__(..., v), None, _FLAT)
+GPUArray.flat = property(_flat, lambda a, values: a.flat.__setitem__(..., values))  # type: ignore[misc]
 GPUArray.mT = _Default(property(_matrix_transpose))  # type: ignore[misc, assignment]
 GPUArray.device = _Default(property(_device))  # type: ignore[misc, assignment]
 GPUArray.__init_subclass__ = classmethod(_init_subclass)  # type: ignore[method-assign, assignment]
