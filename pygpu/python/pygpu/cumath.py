@@ -10,26 +10,25 @@ from typing import TYPE_CHECKING
 from . import _core
 
 if TYPE_CHECKING:
-    from typing import Any
-
+    from ._array import OnStream, Operand, Out
     from ._core import GPUArray
 
     def _unary(
         array: GPUArray,
-        stream_or_out: Any = None,
+        stream_or_out: OnStream | GPUArray = None,
         *,
-        out: GPUArray | None = None,
-        stream: Any = None,
+        out: Out = None,
+        stream: OnStream = None,
     ) -> GPUArray: ...
     def _binary(
-        x1: Any, x2: Any, stream: Any = None, *, out: GPUArray | None = None
+        x1: Operand, x2: Operand, stream: OnStream = None, *, out: Out = None
     ) -> GPUArray: ...
     def fmod(
-        arg: Any, mod: Any, stream: Any = None, *, out: GPUArray | None = None
+        arg: Operand, mod: Operand, stream: OnStream = None, *, out: Out = None
     ) -> GPUArray: ...
-    def frexp(arg: GPUArray, stream: Any = None) -> tuple[GPUArray, GPUArray]: ...
+    def frexp(arg: GPUArray, stream: OnStream = None) -> tuple[GPUArray, GPUArray]: ...
     def ldexp(
-        significand: Any, exponent: Any, stream: Any = None, *, out: GPUArray | None = None
+        significand: Operand, exponent: Operand, stream: OnStream = None, *, out: Out = None
     ) -> GPUArray: ...
 
     modf = frexp

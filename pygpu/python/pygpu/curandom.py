@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _core, _curand
+from ._array import DType, OnStream, Shape
 from ._array import random_generators as _generators
 from ._array.creation import empty, full, to_gpu
 from ._core import GPUArray
@@ -54,7 +55,7 @@ else:
 
 
 def rand(
-    shape: Any, dtype: Any = np.float32, stream: Any = None, *, seed: int | None = None
+    shape: Shape, dtype: DType = np.float32, stream: OnStream = None, *, seed: int | None = None
 ) -> GPUArray:
     """Returns a new array of ``shape`` of random numbers, generated on the device on ``stream``.
 
@@ -162,11 +163,11 @@ class MRG32k3aRandomNumberGenerator(_generators.PseudoRandomNumberGenerator):
 
     _kind = "Mrg32k3a"
 
-    def call_skip_ahead_subsequence(self, i: int, stream: Any = None) -> None:
+    def call_skip_ahead_subsequence(self, i: int, stream: OnStream = None) -> None:
         """Like :meth:`call_skip_ahead` on ``stream``, by ``i`` subsequences of 2**76 draws."""
         self._skip("subsequences", i, stream)
 
-    def call_skip_ahead_subsequence_array(self, i: GPUArray, stream: Any = None) -> None:
+    def call_skip_ahead_subsequence_array(self, i: GPUArray, stream: OnStream = None) -> None:
         """Like :meth:`call_skip_ahead_subsequence` on ``stream``, a number per state in ``i``."""
         self._skip_array("subsequences", i, stream)
 

@@ -31,6 +31,10 @@ import numpy as np
 
 from . import _core
 from ._arguments import wrong_type as _wrong_type
+from ._array import Allocator as _Allocator
+from ._array import OnStream as _OnStream
+from ._array import Operand as _Operand
+from ._array import Out as _Out
 from ._array.as_numpy import HOMES as _HOMES
 from ._core import ArrayFlags as ArrayFlags
 from ._core import GPUArray as GPUArray
@@ -55,6 +59,7 @@ if TYPE_CHECKING:
     from ._array.reductions import *  # noqa: F403
     from ._array.shapes import *  # noqa: F403
     from ._core import Stream
+    from ._driver.device import Device
     from ._exchange.protocols import from_cuda_array_interface as from_cuda_array_interface
     from ._exchange.protocols import from_dlpack as from_dlpack
     from ._kernels.c_types import vec as vec
@@ -94,10 +99,10 @@ _minimum, _maximum, _logical_and, _logical_or, _logical_not = map(
 
 def if_positive(
     criterion: GPUArray,
-    then_: Any,
-    else_: Any,
-    out: GPUArray | None = None,
-    stream: Stream | None = None,
+    then_: _Operand,
+    else_: _Operand,
+    out: _Out = None,
+    stream: _OnStream = None,
 ) -> GPUArray:
     """Returns ``then_`` where ``criterion`` is positive, else ``else_``, in ``out`` on ``stream``.
 
@@ -109,21 +114,21 @@ def if_positive(
 
 def where(
     criterion: GPUArray,
-    then_: Any,
-    else_: Any,
-    out: GPUArray | None = None,
-    stream: Stream | None = None,
+    then_: _Operand,
+    else_: _Operand,
+    out: _Out = None,
+    stream: _OnStream = None,
 ) -> GPUArray:
     """Returns ``then_`` where ``criterion`` is not zero, else ``else_``, as :func:`numpy.where`."""
     return _core.select(criterion, then_, else_, False, out, stream)
 
 
-def minimum(a: Any, b: Any, out: GPUArray | None = None, stream: Stream | None = None) -> GPUArray:
+def minimum(a: _Operand, b: _Operand, out: _Out = None, stream: _OnStream = None) -> GPUArray:
     """Returns the smaller of corresponding elements, as :func:`numpy.minimum`."""
     return _minimum(a, b, out, stream)
 
 
-def maximum(a: Any, b: Any, out: GPUArray | None = None, stream: Stream | None = None) -> GPUArray:
+def maximum(a: _Operand, b: _Operand, out: _Out = None, stream: _OnStream = None) -> GPUArray:
     """Returns the larger of corresponding elements, as :func:`numpy.maximum`."""
     return _maximum(a, b, out, stream)
 
@@ -136,7 +141,7 @@ def _logical(of_arrays: Any, of_numbers: Any, out: Any, allocator: Any, *operand
 
 
 def logical_and(
-    x1: Any, x2: Any, /, out: GPUArray | None = None, *, allocator: Any = None
+    x1: _Operand, x2: _Operand, /, out: _Out = None, *, allocator: _Allocator = None
 ) -> GPUArray:
     """Returns True where both elements are not zero, as :func:`numpy.logical_and`.
 
@@ -146,13 +151,13 @@ def logical_and(
 
 
 def logical_or(
-    x1: Any, x2: Any, /, out: GPUArray | None = None, *, allocator: Any = None
+    x1: _Operand, x2: _Operand, /, out: _Out = None, *, allocator: _Allocator = None
 ) -> GPUArray:
     """Returns True where either element is not zero, as :func:`numpy.logical_or`."""
     return _logical(_logical_or, np.logical_or, out, allocator, x1, x2)
 
 
-def logical_not(x: Any, /, out: GPUArray | None = None, *, allocator: Any = None) -> GPUArray:
+def logical_not(x: _Operand, /, out: _Out = None, *, allocator: _Allocator = None) -> GPUArray:
     """Returns True where the element is zero, as :func:`numpy.logical_not`."""
     return _logical(_logical_not, np.logical_not, out, allocator, x)
 
@@ -166,7 +171,7 @@ def _splay(n: int, multiprocessors: int) -> tuple[tuple[int, int], tuple[int, in
     return (blocks, 1), (threads, 1, 1)
 
 
-def splay(n: int, dev: Any = None) -> tuple[tuple[int, int], tuple[int, int, int]]:
+def splay(n: int, dev: Device | None = None) -> tuple[tuple[int, int], tuple[int, int, int]]:
     """Returns a grid and a block for ``n`` elements on device ``dev``, by default the current one.
 
     A block has up to 128 threads, and the grid as many blocks as fill the device. Each thread must

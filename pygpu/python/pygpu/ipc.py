@@ -36,6 +36,7 @@ from typing import Any
 import numpy as np
 
 from . import _arguments, _core
+from ._array import DType, Order, Shape
 from ._core import GPUArray
 from ._driver.device import on_device
 from ._errors import InvalidArgument
@@ -46,15 +47,14 @@ __all__ = ["Column", "Descriptor", "OpenedArray", "OpenedColumn", "empty", "expo
 __all__ += ["export_column", "loads", "open", "open_column", "release", "share"]
 
 
-def empty(shape: Any, dtype: Any = np.float64, order: str | None = "C") -> GPUArray:
+def empty(shape: Shape, dtype: DType = np.float64, order: Order = "C") -> GPUArray:
     """Returns a new array of ``shape``, ``dtype`` and ``order`` that other processes can open.
 
     Its elements are undefined. The memory is from ``cuMemAlloc`` or ``hipMalloc``, on the host from
     a sealed ``memfd``. Other arrays have stream-ordered memory: it is faster and cannot be shared.
     """
     dtype = np.dtype(dtype)
-    extents = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
-    nbytes = math.prod(int(extent) for extent in extents) * dtype.itemsize
+    nbytes = math.prod(_arguments.extents("shape", shape)) * dtype.itemsize
     if nbytes <= 0:
         return GPUArray(shape, dtype, order=order)
     return GPUArray(shape, dtype, gpudata=_core.mem_alloc(nbytes), order=order)
@@ -65,8 +65,8 @@ def share(array: GPUArray) -> GPUArray:
     _arguments.gpu_array("array", array)
     flags = array.flags
     with on_device(array._ordinal):
-        order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
-        result = empty(array.shape, array.dtype, order)
+        is_fortran = flags.f_contiguous and not flags.c_contiguous
+        result = empty(array.shape, array.dtype, "F" if is_fortran else "C")
         if result.size:
             result[...] = array
     return result

@@ -15,8 +15,9 @@ import numpy as np
 
 from .. import _core
 from .._arguments import along_axis, gpu_array, gpu_arrays, whole, wrong_type
-from .._core import GPUArray, Stream
+from .._core import GPUArray
 from ..compyte.array import span
+from . import Array, OnStream, Out, Shape
 from .creation import to_gpu
 
 __all__ = ["compress", "flatnonzero", "multi_put", "multi_take", "multi_take_put", "nonzero"]
@@ -305,9 +306,7 @@ def nonzero(a: GPUArray) -> tuple[GPUArray, ...]:
     return (rest, *reversed(found))
 
 
-def compress(
-    condition: Any, a: GPUArray, axis: int | None = None, out: GPUArray | None = None
-) -> GPUArray:
+def compress(condition: Array, a: GPUArray, axis: int | None = None, out: Out = None) -> GPUArray:
     """Returns the elements along an axis at which a condition is true, as :func:`numpy.compress`.
 
     Waits for their number, as :func:`flatnonzero`.
@@ -331,9 +330,7 @@ def compress(
     return _core.take(a, indices, out, axis=axis)
 
 
-def take(
-    a: GPUArray, indices: GPUArray, out: GPUArray | None = None, stream: Stream | None = None
-) -> GPUArray:
+def take(a: GPUArray, indices: GPUArray, out: Out = None, stream: OnStream = None) -> GPUArray:
     """Returns the elements of ``a``, seen as one axis, at ``indices``.
 
     The result has the shape of the indices. A negative index counts from the end. The element at an
@@ -362,7 +359,10 @@ def _outputs(arrays: Any, out: Any, shape: Any) -> list[GPUArray]:
 
 
 def multi_take(
-    arrays: Any, indices: GPUArray, out: Any = None, stream: Stream | None = None
+    arrays: Sequence[GPUArray],
+    indices: GPUArray,
+    out: Sequence[GPUArray] | None = None,
+    stream: OnStream = None,
 ) -> list[GPUArray]:
     """Returns :func:`take` of each of the ``arrays``, as a list of arrays, or in ``out``.
 
@@ -403,13 +403,13 @@ def _check_index_vectors(dest_indices: GPUArray, src_indices: GPUArray) -> None:
 
 
 def multi_take_put(
-    arrays: Any,
+    arrays: Sequence[GPUArray],
     dest_indices: GPUArray,
     src_indices: GPUArray,
-    dest_shape: Any = None,
-    out: Any = None,
-    stream: Stream | None = None,
-    src_offsets: Any = None,
+    dest_shape: Shape | None = None,
+    out: Sequence[GPUArray] | None = None,
+    stream: OnStream = None,
+    src_offsets: Sequence[int] | None = None,
 ) -> list[GPUArray]:
     """Copies elements of each array, at source indices, to its output, at other indices.
 
@@ -451,11 +451,11 @@ def multi_take_put(
 
 
 def multi_put(
-    arrays: Any,
+    arrays: Sequence[GPUArray],
     dest_indices: GPUArray,
-    dest_shape: Any = None,
-    out: Any = None,
-    stream: Stream | None = None,
+    dest_shape: Shape | None = None,
+    out: Sequence[GPUArray] | None = None,
+    stream: OnStream = None,
 ) -> list[GPUArray]:
     """Copies the first elements of each of the ``arrays`` to ``dest_indices`` of its output.
 

@@ -13,11 +13,12 @@ import numpy as np
 
 from .. import _core
 from .._arguments import extents, gpu_array, whole
-from .._core import GPUArray, Stream
+from .._core import GPUArray
+from . import Allocator, Array, DType, OnStream, Order, Shape
 from .shapes import diagonal, moveaxis
 
 
-def to_gpu(ary: Any, allocator: Any = None) -> GPUArray:
+def to_gpu(ary: Array, allocator: Allocator = None) -> GPUArray:
     """Copies the numpy array ``ary`` to the device, in memory of ``allocator``.
 
     The copy has the same memory order. ``ary`` may be changed when the call returns.
@@ -35,7 +36,7 @@ def _as_numpy(value: Any) -> Any:
     return value  # an array, or refused later
 
 
-def to_gpu_async(ary: Any, allocator: Any = None, stream: Stream | None = None) -> GPUArray:
+def to_gpu_async(ary: Array, allocator: Allocator = None, stream: OnStream = None) -> GPUArray:
     """Copies ``ary`` like :func:`to_gpu`, queued on ``stream``, in memory of ``allocator``.
 
     A page-locked array must not be changed before the copy has run.
@@ -53,7 +54,11 @@ empty = GPUArray
 
 
 def full(
-    shape: Any, fill_value: Any, dtype: Any = None, allocator: Any = None, order: str | None = "C"
+    shape: Shape,
+    fill_value: Array,
+    dtype: DType = None,
+    allocator: Allocator = None,
+    order: Order = "C",
 ) -> GPUArray:
     """Returns a new array filled with one value, as :func:`numpy.full`."""
     if dtype is None:
@@ -70,14 +75,14 @@ def _converted(value: Any, dtype: Any) -> Any:
 
 
 def zeros(
-    shape: Any, dtype: Any = np.float64, allocator: Any = None, order: str | None = "C"
+    shape: Shape, dtype: DType = np.float64, allocator: Allocator = None, order: Order = "C"
 ) -> GPUArray:
     """Returns a new array of zeros, as :func:`numpy.zeros`."""
     return _core.zeros(shape, dtype, allocator, order)
 
 
 def ones(
-    shape: Any, dtype: Any = np.float64, allocator: Any = None, order: str | None = "C"
+    shape: Shape, dtype: DType = np.float64, allocator: Allocator = None, order: Order = "C"
 ) -> GPUArray:
     """Returns a new array of ones, as :func:`numpy.ones`."""
     dtype = np.dtype(dtype)
@@ -85,7 +90,7 @@ def ones(
 
 
 def empty_like(
-    other_ary: GPUArray, dtype: Any = None, order: str | None = "K", *, shape: Any = None
+    other_ary: GPUArray, dtype: DType = None, order: Order = "K", *, shape: Shape | None = None
 ) -> GPUArray:
     """Returns a new array like another, on its stream, as :func:`numpy.empty_like`."""
     gpu_array("other_ary", other_ary)
@@ -108,7 +113,7 @@ def empty_like(
 
 
 def zeros_like(
-    other_ary: GPUArray, dtype: Any = None, order: str | None = "K", *, shape: Any = None
+    other_ary: GPUArray, dtype: DType = None, order: Order = "K", *, shape: Shape | None = None
 ) -> GPUArray:
     """Returns a new array of zeros like another, as :func:`numpy.zeros_like`."""
     result = empty_like(other_ary, dtype, order, shape=shape)
@@ -116,7 +121,7 @@ def zeros_like(
 
 
 def ones_like(
-    other_ary: GPUArray, dtype: Any = None, order: str | None = "K", *, shape: Any = None
+    other_ary: GPUArray, dtype: DType = None, order: Order = "K", *, shape: Shape | None = None
 ) -> GPUArray:
     """Returns a new array of ones like another, as :func:`numpy.ones_like`."""
     result = empty_like(other_ary, dtype, order, shape=shape)
@@ -125,11 +130,11 @@ def ones_like(
 
 def full_like(
     other_ary: GPUArray,
-    fill_value: Any,
-    dtype: Any = None,
-    order: str | None = "K",
+    fill_value: Array,
+    dtype: DType = None,
+    order: Order = "K",
     *,
-    shape: Any = None,
+    shape: Shape | None = None,
 ) -> GPUArray:
     """Returns a new array of one value like another, as :func:`numpy.full_like`."""
     result = empty_like(other_ary, dtype, order, shape=shape)
@@ -137,7 +142,7 @@ def full_like(
 
 
 def eye(
-    N: int, M: int | None = None, k: int = 0, dtype: Any = np.float64, order: str | None = "C"
+    N: int, M: int | None = None, k: int = 0, dtype: DType = np.float64, order: Order = "C"
 ) -> GPUArray:
     """Returns a matrix with ones on a diagonal, as :func:`numpy.eye`."""
     result = zeros((whole("N", N), N if M is None else whole("M", M)), dtype, order=order)
@@ -145,59 +150,59 @@ def eye(
     return result
 
 
-def identity(n: int, dtype: Any = np.float64) -> GPUArray:
+def identity(n: int, dtype: DType = np.float64) -> GPUArray:
     """Returns a square matrix with ones on the diagonal, as :func:`numpy.identity`."""
     return eye(n, dtype=dtype)
 
 
 @overload
 def linspace(
-    start: Any,
-    stop: Any,
+    start: Array,
+    stop: Array,
     num: int = ...,
     endpoint: bool = ...,
     retstep: Literal[False] = ...,
-    dtype: Any = ...,
+    dtype: DType = ...,
     axis: int = ...,
 ) -> GPUArray: ...
 @overload
 def linspace(
-    start: Any,
-    stop: Any,
+    start: Array,
+    stop: Array,
     num: int = ...,
     endpoint: bool = ...,
     *,
     retstep: Literal[True],
-    dtype: Any = ...,
+    dtype: DType = ...,
     axis: int = ...,
 ) -> tuple[GPUArray, Any]: ...
 def linspace(
-    start: Any,
-    stop: Any,
+    start: Array,
+    stop: Array,
     num: int = 50,
     endpoint: bool = True,
     retstep: bool = False,
-    dtype: Any = None,
+    dtype: DType = None,
     axis: int = 0,
 ) -> Any:
     """Returns evenly spaced numbers, as :func:`numpy.linspace`."""
     count = whole("num", num)
     if count < 0:
         raise ValueError(f"num is {count}; Number of samples must be non-negative.")
-    ends = [
+    ends: list[Any] = [
         it if np.ndim(it) == 0 or isinstance(it, GPUArray) else to_gpu(np.asarray(it))
         for it in (start, stop)
     ]
     compute = np.result_type(*ends, 0.0)
-    start, stop = (it.astype(compute) if isinstance(it, GPUArray) else it for it in ends)
+    first, last = (it.astype(compute) if isinstance(it, GPUArray) else it for it in ends)
     divisor = count - 1 if endpoint else count
-    apart = stop - start
+    apart = last - first
     step = apart / divisor if divisor > 0 else np.nan
     values = _core.sequence(0, 1, count, compute)
     values = values[(..., *(None,) * max(map(np.ndim, ends)))]
-    values = (values * (step if divisor > 0 else apart) + start).astype(compute)
+    values = (values * (step if divisor > 0 else apart) + first).astype(compute)
     if endpoint and count > 1:
-        values[-1] = stop
+        values[-1] = last
     if dtype is not None and np.dtype(dtype) != compute:
         if np.issubdtype(dtype, np.integer):
             values = _core.universal_functions["floor"](values)

@@ -10,7 +10,8 @@ import numpy as np
 
 from .. import _core
 from .._arguments import gpu_array, whole
-from .._core import GPUArray, Stream
+from .._core import GPUArray
+from . import DType, OnStream, Shape
 from .creation import empty, to_gpu
 
 
@@ -64,12 +65,7 @@ class RandomNumberGenerator:
         return self._states.gpudata
 
     def _fill(
-        self,
-        data: Any,
-        distribution: str,
-        allowed: Any,
-        *numbers: float,
-        stream: Stream | None = None,
+        self, data: Any, distribution: str, allowed: Any, *numbers: float, stream: OnStream = None
     ) -> None:
         gpu_array("data", data)
         first, second = (*numbers, 0.0, 0.0)[:2]
@@ -78,7 +74,7 @@ class RandomNumberGenerator:
             raise NotImplementedError(f"data is of dtype {data.dtype}; allowed are {names}")
         _core.random_fill(self._kind, self._states, data, distribution, first, second, stream)
 
-    def fill_uniform(self, data: GPUArray, stream: Stream | None = None) -> None:
+    def fill_uniform(self, data: GPUArray, stream: OnStream = None) -> None:
         """Fills ``data`` with uniform numbers in (0, 1], or with all values of an integer type.
 
         The dtype is float32, float64, int32 or uint32; generators of 64 bits also fill int64 and
@@ -90,12 +86,12 @@ class RandomNumberGenerator:
         distribution = "uniform" if data.dtype.kind == "f" else "bits"
         self._fill(data, distribution, allowed, stream=stream)
 
-    def fill_normal(self, data: GPUArray, stream: Stream | None = None) -> None:
+    def fill_normal(self, data: GPUArray, stream: OnStream = None) -> None:
         """Fills ``data``, float32 or float64, with standard normal numbers, on ``stream``."""
         self._fill(data, "normal", (np.float32, np.float64), stream=stream)
 
     def fill_log_normal(
-        self, data: GPUArray, mean: float, stddev: float, stream: Stream | None = None
+        self, data: GPUArray, mean: float, stddev: float, stream: OnStream = None
     ) -> None:
         """Fills ``data``, float32 or float64, with exponentials of normal numbers, on ``stream``.
 
@@ -105,7 +101,7 @@ class RandomNumberGenerator:
         self._fill(data, "log_normal", kinds, float(mean), float(stddev), stream=stream)
 
     def fill_poisson(
-        self, data: GPUArray, lambda_value: float | None = None, stream: Stream | None = None
+        self, data: GPUArray, lambda_value: float | None = None, stream: OnStream = None
     ) -> None:
         """Fills ``data``, uint32, with Poisson numbers of mean ``lambda_value``, on ``stream``.
 
@@ -118,20 +114,20 @@ class RandomNumberGenerator:
         else:
             self._fill(data, "poisson", (np.uint32,), float(lambda_value), stream=stream)
 
-    def gen_uniform(self, shape: Any, dtype: Any, stream: Stream | None = None) -> GPUArray:
+    def gen_uniform(self, shape: Shape, dtype: DType, stream: OnStream = None) -> GPUArray:
         """Returns an array of ``shape`` and ``dtype`` by :meth:`fill_uniform` on ``stream``."""
         result = empty(shape, dtype)
         self.fill_uniform(result, stream)
         return result
 
-    def gen_normal(self, shape: Any, dtype: Any, stream: Stream | None = None) -> GPUArray:
+    def gen_normal(self, shape: Shape, dtype: DType, stream: OnStream = None) -> GPUArray:
         """Returns an array of ``shape`` and ``dtype`` by :meth:`fill_normal` on ``stream``."""
         result = empty(shape, dtype)
         self.fill_normal(result, stream)
         return result
 
     def gen_log_normal(
-        self, shape: Any, dtype: Any, mean: float, stddev: float, stream: Stream | None = None
+        self, shape: Shape, dtype: DType, mean: float, stddev: float, stream: OnStream = None
     ) -> GPUArray:
         """Returns an array; arguments are as in :meth:`gen_normal` and :meth:`fill_log_normal`."""
         result = empty(shape, dtype)
@@ -139,21 +135,21 @@ class RandomNumberGenerator:
         return result
 
     def gen_poisson(
-        self, shape: Any, dtype: Any, lambda_value: float, stream: Stream | None = None
+        self, shape: Shape, dtype: DType, lambda_value: float, stream: OnStream = None
     ) -> GPUArray:
         """Returns an array; arguments are as in :meth:`gen_normal` and :meth:`fill_poisson`."""
         result = empty(shape, dtype)
         self.fill_poisson(result, lambda_value, stream)
         return result
 
-    def _jump(self, jump: str, amounts: np.ndarray, stream: Stream | None) -> None:
+    def _jump(self, jump: str, amounts: np.ndarray, stream: OnStream) -> None:
         words = self._states.get(stream=stream)
         self._states.set(_core.random_skip(self._kind, words, jump, amounts), stream=stream)
 
-    def _skip(self, jump: str, i: Any, stream: Stream | None) -> None:
+    def _skip(self, jump: str, i: Any, stream: OnStream) -> None:
         self._jump(jump, np.array([_not_negative("i", i)], np.uint64), stream)
 
-    def _skip_array(self, jump: str, i: Any, stream: Stream | None) -> None:
+    def _skip_array(self, jump: str, i: Any, stream: OnStream) -> None:
         count = self.block_count * self.generators_per_block
         gpu_array("i", i)
         if i.dtype.kind not in "iu" or i.size != count:
@@ -166,7 +162,7 @@ class RandomNumberGenerator:
             raise ValueError(f"i has the element {amounts.min()}; no state can jump back")
         self._jump(jump, amounts.astype(np.uint64), stream)
 
-    def call_skip_ahead(self, i: int, stream: Stream | None = None) -> None:
+    def call_skip_ahead(self, i: int, stream: OnStream = None) -> None:
         """Advances all states by ``i`` draws. PyCUDA advances only the first block's states.
 
         A draw has 32 bits, or 64 bits if ``generator_bits`` is 64. The call copies the states to
@@ -174,7 +170,7 @@ class RandomNumberGenerator:
         """
         self._skip("draws", i, stream)
 
-    def call_skip_ahead_array(self, i: GPUArray, stream: Stream | None = None) -> None:
+    def call_skip_ahead_array(self, i: GPUArray, stream: OnStream = None) -> None:
         """Like :meth:`call_skip_ahead` on ``stream``, with a number for each state in ``i``."""
         self._skip_array("draws", i, stream)
 
@@ -211,14 +207,14 @@ class PseudoRandomNumberGenerator(RandomNumberGenerator):
 
         super().__init__(words)
 
-    def call_skip_ahead_sequence(self, i: int, stream: Stream | None = None) -> None:
+    def call_skip_ahead_sequence(self, i: int, stream: OnStream = None) -> None:
         """Like :meth:`call_skip_ahead` on ``stream``, by ``i`` sequences.
 
         A sequence has 2**67 draws (XORWOW) or 2**127 (MRG32k3a).
         """
         self._skip("sequences", i, stream)
 
-    def call_skip_ahead_sequence_array(self, i: GPUArray, stream: Stream | None = None) -> None:
+    def call_skip_ahead_sequence_array(self, i: GPUArray, stream: OnStream = None) -> None:
         """Like :meth:`call_skip_ahead_sequence` on ``stream``, with a number per state in ``i``."""
         self._skip_array("sequences", i, stream)
 

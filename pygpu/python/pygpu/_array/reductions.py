@@ -20,8 +20,9 @@ import numpy as np
 
 from .. import _core
 from .._arguments import along_axis, check_holds, gpu_array, has_fractions, same_shape, stored
-from .._core import GPUArray, Reduction, Stream
+from .._core import GPUArray, Reduction
 from .._documentation import member
+from . import Allocator, Axis, DType, Mask, Number, OnStream, Operand, Out
 from .advanced_indexing import take
 from .creation import to_gpu
 from .shapes import broadcast_to
@@ -151,15 +152,15 @@ def _element(value: Any, dtype: np.dtype[Any]) -> Any:
 
 def sum(
     a: GPUArray,
-    dtype: Any = None,
-    stream: Stream | None = None,
-    allocator: Any = None,
+    dtype: DType | Axis = None,
+    stream: OnStream = None,
+    allocator: Allocator = None,
     *,
-    axis: Any = None,
-    out: GPUArray | None = None,
+    axis: Axis = None,
+    out: Out = None,
     keepdims: bool = False,
-    initial: Any = UNSET,
-    where: Any = UNSET,
+    initial: Number | None = UNSET,
+    where: Mask = UNSET,
 ) -> GPUArray:
     """Returns the sum of the elements, along axes or of all.
 
@@ -188,31 +189,31 @@ def sum(
 
 def prod(
     a: GPUArray,
-    axis: Any = None,
-    dtype: Any = None,
-    out: GPUArray | None = None,
+    axis: Axis = None,
+    dtype: DType = None,
+    out: Out = None,
     keepdims: bool = False,
-    initial: Any = UNSET,
-    where: Any = UNSET,
+    initial: Number | None = UNSET,
+    where: Mask = UNSET,
     *,
-    stream: Stream | None = None,
-    allocator: Any = None,
+    stream: OnStream = None,
+    allocator: Allocator = None,
 ) -> GPUArray:
     """Returns the product of the elements, as :func:`numpy.prod`."""
-    given = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
+    given: dict[str, Any] = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
     return reduce_some("prod", a, initial, where, **given, stream=stream, allocator=allocator)
 
 
 def _truth(
     name: str,
     a: GPUArray,
-    stream: Stream | None = None,
-    allocator: Any = None,
+    stream: OnStream = None,
+    allocator: Allocator = None,
     *,
-    axis: Any = None,
-    out: GPUArray | None = None,
+    axis: Axis = None,
+    out: Out = None,
     keepdims: bool = False,
-    where: Any = UNSET,
+    where: Mask = UNSET,
 ) -> GPUArray:
     given = {"axis": axis, "out": out, "keepdims": keepdims}
     return reduce_some(name, a, UNSET, where, (stream, allocator), **given)
@@ -230,14 +231,14 @@ all = member(_truth, "all", "all", _ALL)
 def _extreme(
     name: str,
     a: GPUArray,
-    stream: Stream | None = None,
+    stream: OnStream = None,
     *,
-    axis: Any = None,
-    out: GPUArray | None = None,
+    axis: Axis = None,
+    out: Out = None,
     keepdims: bool = False,
-    initial: Any = UNSET,
-    where: Any = UNSET,
-    allocator: Any = None,
+    initial: Number | None = UNSET,
+    where: Mask = UNSET,
+    allocator: Allocator = None,
 ) -> GPUArray:
     given = {"axis": axis, "out": out, "keepdims": keepdims, "allocator": allocator}
     return reduce_some(name, a, initial, where, (stream,), **given)
@@ -253,9 +254,7 @@ max = member(_extreme, "max", "max", _MAX)
 amin, amax = min, max
 
 
-def ptp(
-    a: GPUArray, axis: Any = None, out: GPUArray | None = None, keepdims: bool = False
-) -> GPUArray:
+def ptp(a: GPUArray, axis: Axis = None, out: Out = None, keepdims: bool = False) -> GPUArray:
     """Returns the largest minus the smallest element, as :func:`numpy.ptp`."""
     largest = gpu_array("a", a).max(axis=axis, keepdims=keepdims)
     smallest = a.min(axis=axis, keepdims=keepdims)
@@ -263,7 +262,7 @@ def ptp(
     return _ufuncs["subtract"](largest, smallest, out=out)
 
 
-def count_nonzero(a: GPUArray, axis: Any = None, *, keepdims: bool = False) -> GPUArray:
+def count_nonzero(a: GPUArray, axis: Axis = None, *, keepdims: bool = False) -> GPUArray:
     """Returns the number of nonzero elements, as int64, as :func:`numpy.count_nonzero`."""
     flags = gpu_array("a", a) if a.dtype == np.bool_ else a != 0
     return flags.sum(axis=axis, keepdims=keepdims)
@@ -279,15 +278,15 @@ def without_nan(a: GPUArray, value: Any) -> GPUArray:
 def _of_numbers(
     name: str,
     a: GPUArray,
-    axis: Any = None,
-    dtype: Any = None,
-    out: GPUArray | None = None,
+    axis: Axis = None,
+    dtype: DType = None,
+    out: Out = None,
     keepdims: bool = False,
-    initial: Any = UNSET,
-    where: Any = UNSET,
+    initial: Number | None = UNSET,
+    where: Mask = UNSET,
 ) -> GPUArray:
     numbers = without_nan(a, REDUCTIONS[name][0])
-    given = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
+    given: dict[str, Any] = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
     return reduce_some(name, numbers, initial, where, **given)
 
 
@@ -296,9 +295,7 @@ nansum = member(_of_numbers, "sum", "nansum", _NAN.format("sum", "nansum"))
 nanprod = member(_of_numbers, "prod", "nanprod", _NAN.format("product", "nanprod"))
 
 
-def _moment_dtypes(
-    a: GPUArray, dtype: Any, out: GPUArray | None = None
-) -> tuple[np.dtype[Any], np.dtype[Any]]:
+def _moment_dtypes(a: GPUArray, dtype: Any, out: Out = None) -> tuple[np.dtype[Any], np.dtype[Any]]:
     """Returns the dtypes of the computation and of the result of a mean, which are numpy's."""
     if dtype is None and out is not None and has_fractions(a.dtype) and has_fractions(out.dtype):
         dtype = np.promote_types(a.dtype, out.dtype)
@@ -321,18 +318,18 @@ def _mean_where(
 
 def mean(
     a: GPUArray,
-    axis: Any = None,
-    dtype: Any = None,
-    out: GPUArray | None = None,
+    axis: Axis = None,
+    dtype: DType = None,
+    out: Out = None,
     keepdims: bool = False,
     *,
-    where: Any = UNSET,
-    stream: Stream | None = None,
-    allocator: Any = None,
+    where: Mask = UNSET,
+    stream: OnStream = None,
+    allocator: Allocator = None,
 ) -> GPUArray:
     """Returns the mean, as float64 for integers and else in `a`'s dtype, as :func:`numpy.mean`."""
     gpu_array("a", a)
-    given = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
+    given: dict[str, Any] = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
     mask = mask_of(where)
     is_whole = dtype is not None and np.dtype(dtype).kind in "iu"
     if mask is None and not (is_whole and a.size == 0):
@@ -352,17 +349,17 @@ def mean(
 def _spread(
     name: str,
     a: GPUArray,
-    axis: Any = None,
-    dtype: Any = None,
-    out: GPUArray | None = None,
+    axis: Axis = None,
+    dtype: DType = None,
+    out: Out = None,
     ddof: float = 0,
     keepdims: bool = False,
     *,
-    where: Any = UNSET,
-    mean: Any = UNSET,
-    correction: Any = UNSET,
-    stream: Stream | None = None,
-    allocator: Any = None,
+    where: Mask = UNSET,
+    mean: Operand = UNSET,
+    correction: float = UNSET,
+    stream: OnStream = None,
+    allocator: Allocator = None,
 ) -> GPUArray:
     gpu_array("a", a)
     ddof = degrees_of(ddof, correction)
@@ -406,44 +403,30 @@ def degrees_of(ddof: float, correction: Any) -> float:
 def _running(
     reduction: Reduction,
     a: GPUArray,
-    axis: Any,
-    dtype: Any,
-    out: Any,
-    stream: Stream | None,
-    allocator: Any,
+    axis: int | None = None,
+    dtype: DType = None,
+    out: Out = None,
+    *,
+    stream: OnStream = None,
+    allocator: Allocator = None,
 ) -> GPUArray:
     a, axis = along_axis(a, axis)
     return _core.scan(reduction, a, axis, False, dtype, out, stream, allocator)
 
 
-def cumsum(
-    a: GPUArray,
-    axis: Any = None,
-    dtype: Any = None,
-    out: GPUArray | None = None,
-    *,
-    stream: Stream | None = None,
-    allocator: Any = None,
-) -> GPUArray:
-    """Returns the running sums along an axis, as :func:`numpy.cumsum`; ``out`` may be `a`."""
-    return _running(Reduction.Sum, a, axis, dtype, out, stream, allocator)
-
-
-def cumprod(
-    a: GPUArray,
-    axis: Any = None,
-    dtype: Any = None,
-    out: GPUArray | None = None,
-    *,
-    stream: Stream | None = None,
-    allocator: Any = None,
-) -> GPUArray:
-    """Returns the running products along an axis, as :func:`numpy.cumprod`."""
-    return _running(Reduction.Product, a, axis, dtype, out, stream, allocator)
+_SUM = "Returns the running sums along an axis, as :func:`numpy.cumsum`; ``out`` may be `a`."
+cumsum = member(_running, Reduction.Sum, "cumsum", _SUM)
+_PRODUCT = "Returns the running products along an axis, as :func:`numpy.cumprod`."
+cumprod = member(_running, Reduction.Product, "cumprod", _PRODUCT)
 
 
 def _first(
-    a: GPUArray, reduction: Reduction, axis: int | None, out: Any, keepdims: bool
+    reduction: Reduction,
+    a: GPUArray,
+    axis: int | None = None,
+    out: Out = None,
+    *,
+    keepdims: bool = False,
 ) -> GPUArray:
     """Returns the first index of the value that the reduction returns."""
     ndim = gpu_array("a", a).ndim
@@ -460,26 +443,17 @@ def _first(
     return stored(result, out)
 
 
-def argmin(
-    a: GPUArray, axis: int | None = None, out: GPUArray | None = None, *, keepdims: bool = False
-) -> GPUArray:
-    """Returns the index of the smallest element, as :func:`numpy.argmin`."""
-    return _first(a, Reduction.Minimum, axis, out, keepdims)
-
-
-def argmax(
-    a: GPUArray, axis: int | None = None, out: GPUArray | None = None, *, keepdims: bool = False
-) -> GPUArray:
-    """Returns the index of the largest element, as :func:`numpy.argmax`."""
-    return _first(a, Reduction.Maximum, axis, out, keepdims)
+_INDEX = "Returns the index of the {}est element, as :func:`numpy.{}`."
+argmin = member(_first, Reduction.Minimum, "argmin", _INDEX.format("small", "argmin"))
+argmax = member(_first, Reduction.Maximum, "argmax", _INDEX.format("larg", "argmax"))
 
 
 def subset_sum(
     subset: GPUArray,
     a: GPUArray,
-    dtype: Any = None,
-    stream: Stream | None = None,
-    allocator: Any = None,
+    dtype: DType = None,
+    stream: OnStream = None,
+    allocator: Allocator = None,
 ) -> GPUArray:
     """Returns the sum of ``a`` at ``subset``, indices of its elements; see also :func:`dot`.
 
@@ -492,9 +466,9 @@ def subset_dot(
     subset: GPUArray,
     a: GPUArray,
     b: GPUArray,
-    dtype: Any = None,
-    stream: Stream | None = None,
-    allocator: Any = None,
+    dtype: DType = None,
+    stream: OnStream = None,
+    allocator: Allocator = None,
 ) -> GPUArray:
     """Returns the dot product of the elements of ``a`` and ``b`` at ``subset``.
 
@@ -504,11 +478,11 @@ def subset_dot(
     return _core.dot(x, y, dtype, stream, allocator)
 
 
-def subset_min(subset: GPUArray, a: GPUArray, stream: Stream | None = None) -> GPUArray:
+def subset_min(subset: GPUArray, a: GPUArray, stream: OnStream = None) -> GPUArray:
     """Returns the smallest of the elements of ``a`` at ``subset``, on ``stream``."""
     return _core.reduce_subset(Reduction.Minimum, subset, a, None, stream)
 
 
-def subset_max(subset: GPUArray, a: GPUArray, stream: Stream | None = None) -> GPUArray:
+def subset_max(subset: GPUArray, a: GPUArray, stream: OnStream = None) -> GPUArray:
     """Returns the largest of the elements of ``a`` at ``subset``, on ``stream``."""
     return _core.reduce_subset(Reduction.Maximum, subset, a, None, stream)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from .._arguments import (
 )
 from .._core import GPUArray
 from .._documentation import member
+from . import Allocator, Array, Axis, Casting, DType, Order, Out, Sections, Shape
 
 __all__ = ["array_split", "broadcast_arrays", "broadcast_to", "concatenate", "diagonal"]
 __all__ += ["expand_dims", "flip", "fliplr", "flipud", "hstack", "moveaxis", "repeat", "reshape"]
@@ -27,7 +28,9 @@ __all__ += ["roll", "split", "stack", "swapaxes", "tile", "trace", "transpose", 
 __all__ += ["vstack"]
 
 
-def strided_view(a: GPUArray, shape: Any, strides: Any, offset: int = 0) -> GPUArray:
+def strided_view(
+    a: GPUArray, shape: Sequence[int], strides: Sequence[int], offset: int = 0
+) -> GPUArray:
     """Returns a view of ``a`` with another shape and strides, ``offset`` bytes from its start."""
     if 0 in shape or a.size == 0:
         return _core.new_like(a, tuple(shape))
@@ -41,14 +44,12 @@ def iterate(a: GPUArray) -> Iterator[GPUArray]:
     return map(a.__getitem__, range(len(a)))
 
 
-def transpose(a: GPUArray, axes: Any = None) -> GPUArray:
+def transpose(a: GPUArray, axes: Sequence[int] | None = None) -> GPUArray:
     """Returns the view with its axes in another order, as :func:`numpy.transpose`."""
     return gpu_array("a", a).transpose(axes)
 
 
-def reshape(
-    a: GPUArray, *shape: Any, order: str | None = "C", copy: bool | None = None
-) -> GPUArray:
+def reshape(a: GPUArray, *shape: Any, order: Order = "C", copy: bool | None = None) -> GPUArray:
     """Returns a view, or a copy if strides do not allow one, as :func:`numpy.reshape`.
 
     The extents are one sequence or several numbers.
@@ -65,7 +66,9 @@ def swapaxes(a: GPUArray, axis1: int, axis2: int) -> GPUArray:
     return a.transpose(order) if order else a.view()
 
 
-def moveaxis(a: GPUArray, source: Any, destination: Any) -> GPUArray:
+def moveaxis(
+    a: GPUArray, source: int | Sequence[int], destination: int | Sequence[int]
+) -> GPUArray:
     """Returns the view with axes moved to other positions, as :func:`numpy.moveaxis`."""
     sources = normalize_axis_tuple(source, gpu_array("a", a).ndim, "source")
     places = normalize_axis_tuple(destination, a.ndim, "destination")
@@ -80,7 +83,7 @@ def moveaxis(a: GPUArray, source: Any, destination: Any) -> GPUArray:
     return a.transpose(order) if order else a.view()
 
 
-def expand_dims(a: GPUArray, axis: Any) -> GPUArray:
+def expand_dims(a: GPUArray, axis: int | Sequence[int]) -> GPUArray:
     """Returns a view with new axes of extent 1, as :func:`numpy.expand_dims`."""
     axes = axis if isinstance(axis, tuple | list) else (axis,)
     ndim = gpu_array("a", a).ndim + len(axes)
@@ -88,7 +91,7 @@ def expand_dims(a: GPUArray, axis: Any) -> GPUArray:
     return a[tuple(None if place in places else slice(None) for place in range(ndim))]
 
 
-def broadcast_to(array: GPUArray, shape: Any) -> GPUArray:
+def broadcast_to(array: GPUArray, shape: Shape) -> GPUArray:
     """Returns a read-only view that repeats elements, as :func:`numpy.broadcast_to`."""
     given = shape if isinstance(shape, tuple | list) else (shape,)
     shape = tuple(whole("shape", extent) for extent in given)
@@ -106,7 +109,7 @@ def broadcast_arrays(*args: GPUArray) -> tuple[GPUArray, ...]:
     return tuple(broadcast_to(a, shape) for a in arrays)
 
 
-def flip(m: GPUArray, axis: Any = None) -> GPUArray:
+def flip(m: GPUArray, axis: Axis = None) -> GPUArray:
     """Returns the view with the elements along axes in reverse order, as :func:`numpy.flip`."""
     ndim = gpu_array("m", m).ndim
     axes = range(ndim) if axis is None else normalize_axis_tuple(axis, ndim)
@@ -172,13 +175,13 @@ def _converted(arrays: Any, out: Any, dtype: Any, casting: Any) -> Any:
 
 
 def concatenate(
-    arrays: Any,
+    arrays: Iterable[Array],
     axis: int | None = 0,
-    allocator: Any = None,
+    allocator: Allocator = None,
     *,
-    out: GPUArray | None = None,
-    dtype: Any = None,
-    casting: str = "same_kind",
+    out: Out = None,
+    dtype: DType = None,
+    casting: Casting = "same_kind",
 ) -> GPUArray:
     """Joins arrays along an existing axis, as :func:`numpy.concatenate`."""
     arrays = _joined("arrays", arrays)
@@ -189,37 +192,41 @@ def concatenate(
 
 
 def stack(
-    arrays: Any,
+    arrays: Iterable[Array],
     axis: int = 0,
-    allocator: Any = None,
+    allocator: Allocator = None,
     *,
-    out: GPUArray | None = None,
-    dtype: Any = None,
-    casting: str = "same_kind",
+    out: Out = None,
+    dtype: DType = None,
+    casting: Casting = "same_kind",
 ) -> GPUArray:
     """Joins arrays of one shape along a new axis, as :func:`numpy.stack`."""
     arrays = _converted(_joined("arrays", arrays), out, dtype, casting)
     return stored(_core.stack(arrays, axis, allocator), out)
 
 
-def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> GPUArray:
+def hstack(
+    tup: Iterable[Array], *, dtype: DType = None, casting: Casting = "same_kind"
+) -> GPUArray:
     """Joins arrays along the second axis, vectors along their axis, as :func:`numpy.hstack`."""
     arrays = [a.reshape(1) if a.ndim == 0 else a for a in _joined("tup", tup)]
     axis = 0 if arrays and arrays[0].ndim == 1 else 1
     return concatenate(arrays, axis, dtype=dtype, casting=casting)
 
 
-def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> GPUArray:
+def vstack(
+    tup: Iterable[Array], *, dtype: DType = None, casting: Casting = "same_kind"
+) -> GPUArray:
     """Joins arrays along the first axis, vectors as rows, as :func:`numpy.vstack`."""
     arrays = [a.reshape(1, -1) if a.ndim < 2 else a for a in _joined("tup", tup)]
     return concatenate(arrays, 0, dtype=dtype, casting=casting)
 
 
-def array_split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[GPUArray]:
+def array_split(ary: GPUArray, indices_or_sections: Sections, axis: int = 0) -> list[GPUArray]:
     """Splits an array into views of about equal size, as :func:`numpy.array_split`."""
     length = gpu_array("ary", ary).shape[normalize_axis_index(axis, ary.ndim)]
     try:
-        bounds = [operator.index(place) for place in indices_or_sections]
+        bounds = [operator.index(place) for place in indices_or_sections]  # type: ignore[union-attr]
     except TypeError:
         count = whole("indices_or_sections", indices_or_sections)
         if count <= 0:
@@ -239,7 +246,7 @@ def array_split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[
     ]
 
 
-def split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[GPUArray]:
+def split(ary: GPUArray, indices_or_sections: Sections, axis: int = 0) -> list[GPUArray]:
     """Splits an array into views of equal size, or at indices, as :func:`numpy.split`."""
     if not np.iterable(indices_or_sections):
         extent = gpu_array("ary", ary).shape[normalize_axis_index(axis, ary.ndim)]
@@ -250,7 +257,7 @@ def split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[GPUArr
     return array_split(ary, indices_or_sections, axis)
 
 
-def roll(a: GPUArray, shift: Any, axis: Any = None) -> GPUArray:
+def roll(a: GPUArray, shift: Array, axis: Axis = None) -> GPUArray:
     """Returns a copy with the elements moved along axes, as :func:`numpy.roll`."""
     shift = shift.get() if isinstance(shift, GPUArray) else shift
     if axis is None:
@@ -277,11 +284,11 @@ def roll(a: GPUArray, shift: Any, axis: Any = None) -> GPUArray:
     return result
 
 
-def repeat(a: GPUArray, repeats: Any, axis: int | None = None) -> GPUArray:
+def repeat(a: GPUArray, repeats: Array, axis: int | None = None) -> GPUArray:
     """Repeats each element, as :func:`numpy.repeat`; an array of counts is read by the host."""
     a, axis = along_axis(a, axis)
     if np.ndim(repeats):
-        counts = repeats.get() if isinstance(repeats, GPUArray) else repeats
+        counts = repeats.get() if isinstance(repeats, GPUArray) else np.asarray(repeats)
         places = np.repeat(np.arange(a.shape[axis]), counts)
         return _core.take(a, _core.to_gpu(places), axis=axis)
     repeats = whole("repeats", repeats)
@@ -293,7 +300,7 @@ def repeat(a: GPUArray, repeats: Any, axis: int | None = None) -> GPUArray:
     return result.reshape(*before[:-1], before[-1] * repeats, *after)
 
 
-def tile(A: GPUArray, reps: Any) -> GPUArray:
+def tile(A: GPUArray, reps: Shape) -> GPUArray:
     """Returns a new array that repeats another one along its axes, as :func:`numpy.tile`."""
     given = reps if isinstance(reps, tuple | list) else (reps,)
     counts = [whole("reps", count) for count in given]
@@ -314,8 +321,8 @@ def trace(
     offset: int = 0,
     axis1: int = 0,
     axis2: int = 1,
-    dtype: Any = None,
-    out: GPUArray | None = None,
+    dtype: DType = None,
+    out: Out = None,
 ) -> GPUArray:
     """Returns the sum along a diagonal, as :func:`numpy.trace`."""
     return diagonal(a, offset, axis1, axis2).sum(axis=-1, dtype=dtype, out=out)

@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import _arguments, _core
 from .._arguments import plain_dtype
+from .._array import DType, Order, Shape
 from .._core import (
     DeviceAllocation,
     DeviceMemoryPool,
@@ -141,7 +142,7 @@ def to_device(bf_obj: Any) -> DeviceAllocation:
     return result
 
 
-def from_device(devptr: Any, shape: Any, dtype: Any, order: str | None = "C") -> np.ndarray:
+def from_device(devptr: Any, shape: Shape, dtype: DType, order: Order = "C") -> np.ndarray:
     """Copies device memory ``devptr`` to a new numpy array of ``shape``, ``dtype`` and ``order``.
 
     >>> driver.from_device(driver.to_device(np.arange(3)), 3, np.int64)
@@ -281,7 +282,7 @@ def _cleared(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _like(array: Any) -> tuple[Any, Any, str]:
+def _like(array: Any) -> tuple[Any, Any, Order]:
     _arguments.array("array", array)
     is_fortran = array.flags.f_contiguous and not array.flags.c_contiguous
     return array.shape, array.dtype, "F" if is_fortran else "C"
@@ -289,7 +290,7 @@ def _like(array: Any) -> tuple[Any, Any, str]:
 
 @documented(_NEW, values=_ZEROS, **_PAGE_LOCKED)
 def pagelocked_zeros(
-    shape: Any, dtype: Any, order: str | None = "C", mem_flags: int = 0
+    shape: Shape, dtype: DType, order: Order = "C", mem_flags: int = 0
 ) -> np.ndarray:
     return _cleared(pagelocked_empty(shape, dtype, order, mem_flags))
 
@@ -306,23 +307,25 @@ def pagelocked_zeros_like(array: Any, mem_flags: int = 0) -> np.ndarray:
 
 @documented(_NEW, values=_UNDEFINED, **_ALIGNED)
 def aligned_empty(
-    shape: Any, dtype: Any, order: str | None = "C", alignment: int = 4096
+    shape: Shape, dtype: DType, order: Order = "C", alignment: int = 4096
 ) -> np.ndarray:
     alignment = _arguments.whole("alignment", alignment)
     if alignment < 1 or alignment & (alignment - 1):
         raise ValueError(f"alignment is {alignment}; a power of two is needed")
     dtype = plain_dtype(dtype)
-    shape = _arguments.extents("shape", shape)
-    size = math.prod(shape) * dtype.itemsize
+    extents = _arguments.extents("shape", shape)
+    size = math.prod(extents) * dtype.itemsize
     if size + alignment > sys.maxsize:
-        raise MemoryError(f"shape is {shape}; its size in bytes, {size}, exceeds the address space")
+        raise MemoryError(
+            f"shape is {extents}; its size in bytes, {size}, exceeds the address space"
+        )
     memory = np.asarray(AlignedHostAllocation(size, alignment))
-    return memory.view(dtype).reshape(shape, order=order)  # type: ignore[call-overload]
+    return memory.view(dtype).reshape(extents, order=order)  # type: ignore[arg-type]
 
 
 @documented(_NEW, values=_ZEROS, **_ALIGNED)
 def aligned_zeros(
-    shape: Any, dtype: Any, order: str | None = "C", alignment: int = 4096
+    shape: Shape, dtype: DType, order: Order = "C", alignment: int = 4096
 ) -> np.ndarray:
     return _cleared(aligned_empty(shape, dtype, order, alignment))
 
@@ -338,9 +341,7 @@ def aligned_zeros_like(array: Any, alignment: int = 4096) -> np.ndarray:
 
 
 @documented(_NEW, values=_ZEROS, **_MANAGED)
-def managed_zeros(
-    shape: Any, dtype: Any, order: str | None = "C", mem_flags: int = 0
-) -> np.ndarray:
+def managed_zeros(shape: Shape, dtype: DType, order: Order = "C", mem_flags: int = 0) -> np.ndarray:
     return _cleared(managed_empty(shape, dtype, order, mem_flags))
 
 

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from .._array import DType
 from .._core import GPUArray
 from .._documentation import member
 from ..tools import context_dependent_memoize
@@ -48,14 +49,14 @@ def _typed(arguments: str, **types: Any) -> str:
     return arguments.format(**{name: dtype_to_ctype(dtype) for name, dtype in types.items()})
 
 
-def _unary(value: str, dtype: Any, dtype_z: Any, name: str) -> _core.Function:
+def _unary(value: str, dtype: DType, dtype_z: DType, name: str) -> _core.Function:
     arguments = _typed("{y} *y, {z} *z", y=dtype, z=dtype_z)
     return _kernel(arguments, f"z[i] = {value}", name)
 
 
 @context_dependent_memoize
 def get_linear_combination_kernel(
-    summand_descriptors: Sequence[tuple[bool, Any, Any]], dtype_z: Any
+    summand_descriptors: Sequence[tuple[bool, Any, Any]], dtype_z: DType
 ) -> tuple[_core.Function, list[TextureReference]]:
     """Returns a kernel of ``z = a0 x0 + a1 x1 + ...``, and texture references.
 
@@ -91,7 +92,11 @@ def _operand(name: str, dtype_z: Any, dtype: Any, is_scalar: bool) -> tuple[str,
 
 
 def get_axpbyz_kernel(
-    dtype_x: Any, dtype_y: Any, dtype_z: Any, x_is_scalar: bool = False, y_is_scalar: bool = False
+    dtype_x: DType,
+    dtype_y: DType,
+    dtype_z: DType,
+    x_is_scalar: bool = False,
+    y_is_scalar: bool = False,
 ) -> _core.Function:
     """Returns a kernel of ``z = a x + b y``, with the arguments ``a, x, b, y, z, n``.
 
@@ -104,16 +109,16 @@ def get_axpbyz_kernel(
     return _kernel(arguments, f"z[i] = {total}", "axpbyz")
 
 
-def get_axpbz_kernel(dtype_x: Any, dtype_z: Any) -> _core.Function:
+def get_axpbz_kernel(dtype_x: DType, dtype_z: DType) -> _core.Function:
     """Returns a kernel of ``z = a x + b``, with the arguments ``a, x, b, z, n``."""
     arguments = _typed("{z} a, {x} *x, {z} b, {z} *z", x=dtype_x, z=dtype_z)
     return _kernel(arguments, "z[i] = a * x[i] + b", "axpb")
 
 
 def get_binary_op_kernel(
-    dtype_x: Any,
-    dtype_y: Any,
-    dtype_z: Any,
+    dtype_x: DType,
+    dtype_y: DType,
+    dtype_z: DType,
     operator: str,
     x_is_scalar: bool = False,
     y_is_scalar: bool = False,
@@ -130,26 +135,30 @@ def get_binary_op_kernel(
     return _kernel(arguments, f"z[i] = {value}", "multiply")
 
 
-def get_rdivide_elwise_kernel(dtype_x: Any, dtype_z: Any) -> _core.Function:
+def get_rdivide_elwise_kernel(dtype_x: DType, dtype_z: DType) -> _core.Function:
     """Returns a kernel of ``z = y / x`` with a number ``y``: it takes ``x, y, z, n``."""
     arguments = _typed("{x} *x, {z} y, {z} *z", x=dtype_x, z=dtype_z)
     return _kernel(arguments, "z[i] = y / x[i]", "divide_r")
 
 
-def get_scalar_op_kernel(dtype_x: Any, dtype_a: Any, dtype_y: Any, operator: str) -> _core.Function:
+def get_scalar_op_kernel(
+    dtype_x: DType, dtype_a: DType, dtype_y: DType, operator: str
+) -> _core.Function:
     """Returns a kernel of ``y = x operator a``, ``operator`` one of C: it takes ``x, a, y, n``."""
     arguments = _typed("{x} *x, {a} a, {y} *y", x=dtype_x, a=dtype_a, y=dtype_y)
     return _kernel(arguments, f"y[i] = x[i] {operator} a", "scalarop_kernel")
 
 
-def get_binary_func_kernel(func: str, dtype_x: Any, dtype_y: Any, dtype_z: Any) -> _core.Function:
+def get_binary_func_kernel(
+    func: str, dtype_x: DType, dtype_y: DType, dtype_z: DType
+) -> _core.Function:
     """Returns a kernel of ``z = func(x, y)``, a function in CUDA C: it takes ``x, y, z, n``."""
     arguments = _typed("{x} *x, {y} *y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
     return _kernel(arguments, f"z[i] = {func}(x[i], y[i])", f"{func}_kernel")
 
 
 def get_binary_func_scalar_kernel(
-    func: str, dtype_x: Any, dtype_y: Any, dtype_z: Any
+    func: str, dtype_x: DType, dtype_y: DType, dtype_z: DType
 ) -> _core.Function:
     """Returns :func:`get_binary_func_kernel` of ``func`` for a number ``y``."""
     arguments = _typed("{x} *x, {y} y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
@@ -157,7 +166,7 @@ def get_binary_func_scalar_kernel(
 
 
 def get_binary_minmax_kernel(
-    func: str, dtype_x: Any, dtype_y: Any, dtype_z: Any, use_scalar: bool
+    func: str, dtype_x: DType, dtype_y: DType, dtype_z: DType, use_scalar: bool
 ) -> _core.Function:
     """Returns a kernel of ``min``, ``fmin`` or ``fminf``, or of ``max``, as ``func`` and the dtypes
     need it; it takes ``x, y, z, n``, with a number ``y`` if ``use_scalar`` is True.
@@ -173,7 +182,7 @@ def get_binary_minmax_kernel(
 
 
 def get_pow_array_kernel(
-    dtype_x: Any, dtype_y: Any, dtype_z: Any, is_base_array: bool, is_exp_array: bool
+    dtype_x: DType, dtype_y: DType, dtype_z: DType, is_base_array: bool, is_exp_array: bool
 ) -> _core.Function:
     """Returns a kernel of ``z = x ** y``, by ``powf`` for float32 ``z``: it takes ``x, y, z, n``.
 
@@ -214,13 +223,15 @@ def get_ldexp_kernel() -> _core.Function:
     return _kernel(arguments, "z[i] = ldexp(sig[i], int(expt[i]))", "ldexp_kernel")
 
 
-def get_unary_func_kernel(func_name: str, in_dtype: Any, out_dtype: Any = None) -> _core.Function:
+def get_unary_func_kernel(
+    func_name: str, in_dtype: DType, out_dtype: DType = None
+) -> _core.Function:
     """Returns a kernel of ``z = func_name(y)``, a function in CUDA C: it takes ``y, z, n``."""
     out_dtype = in_dtype if out_dtype is None else out_dtype
     return _unary(f"{func_name}(y[i])", in_dtype, out_dtype, f"{func_name}_kernel")
 
 
-def _selection(condition: str, crit_dtype: Any, dtype: Any) -> _core.Function:
+def _selection(condition: str, crit_dtype: DType, dtype: DType) -> _core.Function:
     declared = "{crit} *crit, {of} *then_, {of} *else_, {of} *result"
     arguments = _typed(declared, crit=crit_dtype, of=dtype)
     body = f"result[i] = crit[i] {condition} 0 ? then_[i] : else_[i]"
@@ -234,44 +245,44 @@ get_if_positive_kernel = member(_selection, ">", "get_if_positive_kernel", _SELE
 get_where_kernel = member(_selection, "!=", "get_where_kernel", _SELECTION.format("!="))
 
 
-def get_logical_not_kernel(dtype_x: Any, dtype_out: Any) -> _core.Function:
+def get_logical_not_kernel(dtype_x: DType, dtype_out: DType) -> _core.Function:
     """Returns a kernel of ``out = x == 0``, which is 1 or 0, with the arguments ``x, out, n``."""
     arguments = _typed("{x} *x, {out} *out", x=dtype_x, out=dtype_out)
     return _kernel(arguments, "out[i] = (x[i] == 0)", "logical_not")
 
 
-def get_copy_kernel(dtype_dest: Any, dtype_src: Any) -> _core.Function:
+def get_copy_kernel(dtype_dest: DType, dtype_src: DType) -> _core.Function:
     """Returns a kernel of ``dest = src``, as C converts, with the arguments ``dest, src, n``."""
     arguments = _typed("{to} *dest, {of} *src", to=dtype_dest, of=dtype_src)
     return _kernel(arguments, "dest[i] = src[i]", "copy")
 
 
-def get_fill_kernel(dtype: Any) -> _core.Function:
+def get_fill_kernel(dtype: DType) -> _core.Function:
     """Returns a kernel of ``z = a`` with a number ``a``: the arguments are ``a, z, n``."""
     return _kernel(_typed("{z} a, {z} *z", z=dtype), "z[i] = a", "fill")
 
 
-def get_reverse_kernel(dtype: Any) -> _core.Function:
+def get_reverse_kernel(dtype: DType) -> _core.Function:
     """Returns a kernel that copies an array ``y`` backwards: its arguments are ``y, z, n``."""
     return _kernel(_typed("{z} *y, {z} *z", z=dtype), "z[i] = y[n-1-i]", "reverse")
 
 
-def get_real_kernel(dtype: Any, real_dtype: Any) -> _core.Function:
+def get_real_kernel(dtype: DType, real_dtype: DType) -> _core.Function:
     """Returns a kernel of the real parts of an array ``y``: its arguments are ``y, z, n``."""
     return _unary("real(y[i])", dtype, real_dtype, "real")
 
 
-def get_imag_kernel(dtype: Any, real_dtype: Any) -> _core.Function:
+def get_imag_kernel(dtype: DType, real_dtype: DType) -> _core.Function:
     """Returns a kernel of the imaginary parts of an array ``y``: its arguments are ``y, z, n``."""
     return _unary("imag(y[i])", dtype, real_dtype, "imag")
 
 
-def get_conj_kernel(dtype: Any, conj_dtype: Any) -> _core.Function:
+def get_conj_kernel(dtype: DType, conj_dtype: DType) -> _core.Function:
     """Returns a kernel of the conjugates of an array ``y``: its arguments are ``y, z, n``."""
     return _unary("pycuda::conj(y[i])", dtype, conj_dtype, "conj_kernel")
 
 
-def get_arange_kernel(dtype: Any) -> _core.Function:
+def get_arange_kernel(dtype: DType) -> _core.Function:
     """Returns a kernel of ``z[i] = start + i step``: its arguments are ``z, start, step, n``."""
     arguments = _typed("{z} *z, {z} start, {z} step", z=dtype)
     return _kernel(arguments, "z[i] = start + i*step", "arange")
@@ -279,7 +290,7 @@ def get_arange_kernel(dtype: Any) -> _core.Function:
 
 @context_dependent_memoize
 def get_take_kernel(
-    dtype: Any, idx_dtype: Any, vec_count: int = 1
+    dtype: DType, idx_dtype: DType, vec_count: int = 1
 ) -> tuple[_core.Function, list[TextureReference]]:
     """Returns a kernel that reads ``vec_count`` sources at indices, through texture references.
 
@@ -304,7 +315,7 @@ def get_take_kernel(
 
 @context_dependent_memoize
 def get_take_put_kernel(
-    dtype: Any, idx_dtype: Any, with_offsets: bool, vec_count: int = 1
+    dtype: DType, idx_dtype: DType, with_offsets: bool, vec_count: int = 1
 ) -> tuple[_core.Function, list[TextureReference]]:
     """Returns a kernel that reads like that of :func:`get_take_kernel` and writes at indices.
 
@@ -329,7 +340,7 @@ def get_take_put_kernel(
 
 
 @context_dependent_memoize
-def get_put_kernel(dtype: Any, idx_dtype: Any, vec_count: int = 1) -> _core.Function:
+def get_put_kernel(dtype: DType, idx_dtype: DType, vec_count: int = 1) -> _core.Function:
     """Returns a kernel that writes each source to its target at indices, which are not checked.
 
     Its arguments are the indices, ``vec_count`` targets, as many sources, and the indices' number.

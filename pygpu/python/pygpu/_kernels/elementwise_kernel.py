@@ -80,10 +80,7 @@ extern "C" __global__ void {name}({snippets.parameters(declared, added, strides)
 
 
 def _packed_loop(
-    declared: Sequence[Declared],
-    operation: str,
-    packs: Mapping[str, tuple[bool, bool]],
-    pack: int,
+    declared: Sequence[Declared], operation: str, packs: Mapping[str, tuple[bool, bool]], pack: int
 ) -> str:
     loads, stores = "", ""
     for it in declared:

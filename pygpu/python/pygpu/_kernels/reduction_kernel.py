@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from .._array import DType
 from .._documentation import member
 from ..tools import context_dependent_memoize
 from . import snippets
@@ -50,11 +51,7 @@ struct pygpu_values {{
 
 
 def _kernel(
-    header: str,
-    kernel: str,
-    parameters: str,
-    arrays: str,
-    texts: tuple[str, Any, str, str | None],
+    header: str, kernel: str, parameters: str, arrays: str, texts: tuple[str, Any, str, str | None]
 ) -> str:
     """Returns a kernel whose blocks have one result each: a header with pieces of the program.
 
@@ -206,7 +203,7 @@ class ReductionKernel(_core.ReductionLauncher):
 
     def __init__(
         self,
-        dtype_out: Any,
+        dtype_out: DType,
         neutral: Any,
         reduce_expr: str,
         map_expr: str | None = None,
@@ -288,7 +285,7 @@ def _kernel_of(
     return ReductionKernel(dtype_out, *texts, arguments, preamble=preamble)
 
 
-def _of_elements(texts: tuple[str, str, str], dtype_out: Any, dtype_in: Any) -> ReductionKernel:
+def _of_elements(texts: tuple[str, str, str], dtype_out: DType, dtype_in: DType) -> ReductionKernel:
     return _kernel_of(dtype_in if dtype_out is None else dtype_out, texts, ((dtype_in, "in"),))
 
 
@@ -301,20 +298,22 @@ get_any_kernel = member(_of_elements, _ANY, "get_any_kernel", _TRUTH.format("any
 get_all_kernel = member(_of_elements, _ALL, "get_all_kernel", _TRUTH.format("no", ""))
 
 
-def get_subset_sum_kernel(dtype_out: Any, dtype_subset: Any, dtype_in: Any) -> ReductionKernel:
+def get_subset_sum_kernel(
+    dtype_out: DType, dtype_subset: DType, dtype_in: DType
+) -> ReductionKernel:
     """Returns a reduction to the sum of some elements of an array."""
     dtype_out = dtype_in if dtype_out is None else dtype_out
     arrays = (dtype_subset, "lookup_tbl"), (dtype_in, "in")
     return _kernel_of(dtype_out, ("0", "a+b", "in[lookup_tbl[i]]"), arrays)
 
 
-def get_dot_kernel(dtype_out: Any, dtype_a: Any, dtype_b: Any) -> ReductionKernel:
+def get_dot_kernel(dtype_out: DType, dtype_a: DType, dtype_b: DType) -> ReductionKernel:
     """Returns a reduction to the sum of the products of two arrays' elements."""
     return _kernel_of(dtype_out, ("0", "a+b", "a[i]*b[i]"), ((dtype_a, "a"), (dtype_b, "b")))
 
 
 def get_subset_dot_kernel(
-    dtype_out: Any, dtype_subset: Any, dtype_a: Any = None, dtype_b: Any = None
+    dtype_out: DType, dtype_subset: DType, dtype_a: DType = None, dtype_b: DType = None
 ) -> ReductionKernel:
     """Returns a reduction to the sum of the products of some elements of two arrays.
 
@@ -327,7 +326,7 @@ def get_subset_dot_kernel(
     return _kernel_of(dtype_out, ("0", "a+b", "a[lookup_tbl[i]]*b[lookup_tbl[i]]"), arrays)
 
 
-def get_minmax_neutral(what: str, dtype: Any) -> str:
+def get_minmax_neutral(what: str, dtype: DType) -> str:
     """Returns the neutral element of ``what``, "min" or "max", in CUDA C.
 
     For floats it is ``MY_INFINITY`` or ``-MY_INFINITY``, which the kernel's preamble must define.
@@ -365,11 +364,11 @@ def _minmax(what: str, dtype: Any, mapped: str, *indices: tuple[Any, str]) -> Re
     return _kernel_of(dtype, texts, (*indices, (dtype, "in")), _INFINITY)
 
 
-def get_minmax_kernel(what: str, dtype: Any) -> ReductionKernel:
+def get_minmax_kernel(what: str, dtype: DType) -> ReductionKernel:
     """Returns a reduction of integers or floats to the ``what``: "min" or "max"."""
     return _minmax(what, dtype, "in[i]")
 
 
-def get_subset_minmax_kernel(what: str, dtype: Any, dtype_subset: Any) -> ReductionKernel:
+def get_subset_minmax_kernel(what: str, dtype: DType, dtype_subset: DType) -> ReductionKernel:
     """Returns :func:`get_minmax_kernel` of ``what`` for some elements of an array."""
     return _minmax(what, dtype, "in[lookup_tbl[i]]", (dtype_subset, "lookup_tbl"))

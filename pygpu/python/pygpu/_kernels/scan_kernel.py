@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import _core, gpuarray
 from .._arguments import gpu_array
+from .._array import Allocator, DType, OnStream
 from .._array.advanced_indexing import may_overlap
 from .._errors import Unsupported
 from . import snippets
@@ -72,7 +73,7 @@ class _ScanKernel:
 
     def __init__(
         self,
-        dtype: Any,
+        dtype: DType,
         scan_expr: str,
         neutral: Any = None,
         name_prefix: str = "scan",
@@ -130,7 +131,11 @@ class _ScanKernel:
             raise TypeError(f"{wrong}, whose elements need an alignment of {alignment}")
 
     def __call__(
-        self, input_ary: Any, output_ary: Any = None, allocator: Any = None, stream: Any = None
+        self,
+        input_ary: Any,
+        output_ary: Any = None,
+        allocator: Allocator = None,
+        stream: OnStream = None,
     ) -> Any:
         """Queues the scan of ``input_ary``, of one axis, on ``stream``; returns the results.
 

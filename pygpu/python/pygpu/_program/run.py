@@ -11,12 +11,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Sequence
-from importlib.machinery import (
-    ModuleSpec,
-    PathFinder,
-    SourceFileLoader,
-    SourcelessFileLoader,
-)
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader, SourcelessFileLoader
 from types import ModuleType, TracebackType
 from typing import Any
 from zipfile import is_zipfile

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import operator
+from os import PathLike
 from types import SimpleNamespace
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from ..._core import GPUArray, stack
 from ..._errors import Error
+from .. import Array, DType, Order
 from ..advanced_indexing import may_overlap
 from ..creation import to_gpu
 
@@ -21,7 +23,12 @@ _LAST, _OTHERS = 6, 2
 
 
 def array(
-    object: Any, dtype: Any = None, *, copy: bool | None = True, order: Any = "K", ndmin: int = 0
+    object: Array,
+    dtype: DType = None,
+    *,
+    copy: bool | None = True,
+    order: Order = "K",
+    ndmin: int = 0,
 ) -> GPUArray:
     """Returns a new array from an object, as :func:`numpy.array`."""
     if copy is False and not (isinstance(object, GPUArray) and dtype in (None, object.dtype)):
@@ -46,22 +53,24 @@ def array(
     return made.reshape((*(1,) * (ndmin - made.ndim), *made.shape)) if ndmin > made.ndim else made
 
 
-def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None) -> GPUArray:
+def asarray(
+    a: Array, dtype: DType = None, order: Order = None, *, copy: bool | None = None
+) -> GPUArray:
     """Converts an object to an array, a GPUArray to itself, as :func:`numpy.asarray`."""
     return array(a, dtype, copy=copy, order=order or "K")
 
 
-def ascontiguousarray(a: Any, dtype: Any = None) -> GPUArray:
+def ascontiguousarray(a: Array, dtype: DType = None) -> GPUArray:
     """Returns an array in C order, a new one if needed, as :func:`numpy.ascontiguousarray`."""
     return array(a, dtype, copy=None, order="C", ndmin=1)
 
 
-def asfortranarray(a: Any, dtype: Any = None) -> GPUArray:
+def asfortranarray(a: Array, dtype: DType = None) -> GPUArray:
     """Returns an array in Fortran order, a new one if needed, as :func:`numpy.asfortranarray`."""
     return array(a, dtype, copy=None, order="F")
 
 
-def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
+def may_share_memory(a: Array, b: Array, /, max_work: int | None = None) -> bool:
     """Returns True if the spans of two arrays overlap, as :func:`numpy.may_share_memory`."""
     if max_work is not None:
         operator.index(max_work)
@@ -70,32 +79,34 @@ def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
     return may_overlap(a, b)
 
 
-def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
+def shares_memory(a: Array, b: Array, /, max_work: int | None = None) -> bool:
     """Returns True if two arrays have an element in common, as :func:`numpy.shares_memory`."""
     if not may_share_memory(a, b, max_work):
         return False
     # numpy computes it from addresses and strides alone; these arrays are never read.
     first, second = map(_host_view, (a, b))
-    return np.shares_memory(first, second, max_work)
+    return np.shares_memory(first, second, max_work)  # type: ignore[arg-type]
 
 
-def _host_view(a: GPUArray) -> np.ndarray[Any, Any]:
+def _host_view(a: Any) -> np.ndarray[Any, Any]:
     described = {"data": (a.ptr, True), "shape": a.shape, "strides": a.strides, "version": 3}
     described["typestr"] = f"|V{a.dtype.itemsize}"
     return np.asarray(SimpleNamespace(__array_interface__=described))
 
 
-def tobytes(a: GPUArray, order: Any = "C") -> bytes:
+def tobytes(a: GPUArray, order: Order = "C") -> bytes:
     """Returns the bytes of the elements, as numpy's method."""
     return a.get().tobytes(order)
 
 
-def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
+def save(file: str | PathLike[str] | IO[bytes], arr: Array, allow_pickle: bool = True) -> None:
     """Writes an array to a file with the ending ``.npy``, as :func:`numpy.save`."""
     np.save(file, arr.get() if isinstance(arr, GPUArray) else arr, allow_pickle)
 
 
-def load(file: Any, mmap_mode: Any = None, allow_pickle: bool = False) -> Any:
+def load(
+    file: str | PathLike[str] | IO[bytes], mmap_mode: None = None, allow_pickle: bool = False
+) -> Any:
     """Returns the array in an ``.npy`` file, or the arrays in ``.npz``, as :func:`numpy.load`."""
     found = np.load(file, mmap_mode, allow_pickle)
     if isinstance(found, np.ndarray):

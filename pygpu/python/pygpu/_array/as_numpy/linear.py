@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import string
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -11,17 +12,9 @@ import numpy as np
 from ... import _core
 from ..._arguments import stored
 from ..._core import GPUArray, matmul
+from .. import Array, Axis, Casting, DType, Order, Out
 from ..creation import identity
-from ..shapes import (
-    broadcast_to,
-    concatenate,
-    diagonal,
-    flip,
-    moveaxis,
-    strided_view,
-    swapaxes,
-    triu,
-)
+from ..shapes import broadcast_to, concatenate, diagonal, flip, moveaxis, strided_view, triu
 from .operands import axes_of, inexact, last_axis, on_device, ufuncs, with_axes
 from .selection import take_along_axis
 
@@ -43,13 +36,13 @@ __all__ += ["vector_norm"]
 _multiply = ufuncs["multiply"]
 
 
-def outer(a: Any, b: Any, out: GPUArray | None = None) -> GPUArray:
+def outer(a: Array, b: Array, out: Out = None) -> GPUArray:
     """Returns the outer product of two vectors, as :func:`numpy.outer`."""
     a, b = on_device(a), on_device(b)
     return _multiply(a.ravel().reshape((-1, 1)), b.ravel(), out=out)
 
 
-def dot(a: Any, b: Any, out: GPUArray | None = None) -> GPUArray:
+def dot(a: Array, b: Array, out: Out = None) -> GPUArray:
     """Returns the product of vectors or matrices, as :func:`numpy.dot`.
 
     It is the arrays' method ``dot``; ``gpuarray.dot`` is PyCUDA's sum of products.
@@ -61,43 +54,43 @@ def dot(a: Any, b: Any, out: GPUArray | None = None) -> GPUArray:
     return _stored_exactly(tensordot(a, b, (-1, -2 if b.ndim > 1 else -1)), out)
 
 
-def _stored_exactly(result: GPUArray, out: GPUArray | None) -> GPUArray:
+def _stored_exactly(result: GPUArray, out: Out) -> GPUArray:
     if out is not None and out.dtype != result.dtype:
         raise ValueError(f"out has dtype {out.dtype}; {result.dtype} is needed")
     return stored(result, out)
 
 
-def vdot(a: Any, b: Any, /) -> GPUArray:
+def vdot(a: Array, b: Array, /) -> GPUArray:
     """Returns the sum of products, the first array conjugated, as :func:`numpy.vdot`."""
     a, b = on_device(a).ravel(), on_device(b).ravel()
     return matmul(a.conj(), b)
 
 
-def inner(a: Any, b: Any, /) -> GPUArray:
+def inner(a: Array, b: Array, /) -> GPUArray:
     """Returns sums of products along the last axes, as :func:`numpy.inner`."""
     a, b = on_device(a), on_device(b)
     return tensordot(a, b, (-1, -1)) if a.ndim and b.ndim else _multiply(a, b)
 
 
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> GPUArray:
+def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> GPUArray:
     """Returns sums of products of vectors, the first conjugated, as :func:`numpy.vecdot`."""
     a, b = (moveaxis(on_device(it), axis, -1) for it in (x1, x2))
     return matmul(a.conj()[..., None, :], b[..., None])[..., 0, 0]
 
 
-def matvec(x1: Any, x2: Any, /) -> GPUArray:
+def matvec(x1: Array, x2: Array, /) -> GPUArray:
     """Returns the products of matrices and vectors, as :func:`numpy.matvec`."""
     return matmul(on_device(x1), on_device(x2)[..., None])[..., 0]
 
 
-def vecmat(x1: Any, x2: Any, /) -> GPUArray:
+def vecmat(x1: Array, x2: Array, /) -> GPUArray:
     """Returns the products of conjugated vectors and matrices, as :func:`numpy.vecmat`."""
     return matmul(on_device(x1).conj()[..., None, :], on_device(x2))[..., 0, :]
 
 
-def matrix_transpose(x: Any, /) -> GPUArray:
+def matrix_transpose(x: Array, /) -> GPUArray:
     """Returns the view with the last two axes exchanged, as :func:`numpy.matrix_transpose`."""
-    return swapaxes(matrices("x", x), -1, -2)
+    return matrices("x", x).swapaxes(-1, -2)
 
 
 def matrices(name: str, value: Any) -> GPUArray:
@@ -107,7 +100,7 @@ def matrices(name: str, value: Any) -> GPUArray:
     return a
 
 
-def matrix_power(a: Any, n: int) -> GPUArray:
+def matrix_power(a: Array, n: int) -> GPUArray:
     """Returns non-negative powers of matrices, as :func:`numpy.linalg.matrix_power`."""
     a, n = matrices("a", a), operator.index(n)
     if a.shape[-1] != a.shape[-2]:
@@ -123,7 +116,7 @@ def matrix_power(a: Any, n: int) -> GPUArray:
     return result.copy()
 
 
-def multi_dot(arrays: Any, *, out: GPUArray | None = None) -> GPUArray:
+def multi_dot(arrays: Iterable[Array], *, out: Out = None) -> GPUArray:
     """Returns the product of matrices in the best order, as :func:`numpy.linalg.multi_dot`."""
     factors = [on_device(it) for it in arrays]
     if len(factors) < 2 or any(it.ndim not in (1, 2) for it in factors):
@@ -138,15 +131,16 @@ def multi_dot(arrays: Any, *, out: GPUArray | None = None) -> GPUArray:
     return _stored_exactly(result, out)
 
 
-def tensordot(a: Any, b: Any, axes: Any = 2) -> GPUArray:
+def tensordot(a: Array, b: Array, axes: int | Sequence[int | Sequence[int]] = 2) -> GPUArray:
     """Returns sums of products along pairs of axes, as :func:`numpy.tensordot`."""
     a, b = on_device(a), on_device(b)
-    if np.ndim(axes) == 0 and not isinstance(axes, GPUArray):
-        if axes > min(a.ndim, b.ndim):
+    count: Any = axes
+    if np.ndim(count) == 0 and not isinstance(count, GPUArray):
+        if count > min(a.ndim, b.ndim):
             raise ValueError(f"axes is {axes}; the arrays have {a.ndim} and {b.ndim}")
-        of_a, of_b = tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes))
+        of_a, of_b = tuple(range(a.ndim - count, a.ndim)), tuple(range(count))
     else:
-        of_a, of_b = (tuple(np.atleast_1d(it).tolist()) for it in axes)
+        of_a, of_b = (tuple(np.atleast_1d(it).tolist()) for it in count)
         of_a, of_b = axes_of(of_a, a.ndim), axes_of(of_b, b.ndim)
     summed = [a.shape[it] for it in of_a]
     if summed != [b.shape[it] for it in of_b]:
@@ -160,7 +154,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> GPUArray:
     return matmul(left, right).reshape((*shape_a, *shape_b))
 
 
-def kron(a: Any, b: Any) -> GPUArray:
+def kron(a: Array, b: Array) -> GPUArray:
     """Returns the Kronecker product, as :func:`numpy.kron`."""
     a, b = on_device(a), on_device(b)
     ndim = max(a.ndim, b.ndim)
@@ -172,7 +166,7 @@ def kron(a: Any, b: Any) -> GPUArray:
 
 
 def cross(
-    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+    a: Array, b: Array, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> GPUArray:
     """Returns the cross products of vectors, as :func:`numpy.cross`."""
     if axis is not None:
@@ -281,11 +275,11 @@ def _spread(a: GPUArray, labels: str, others: str, extents: tuple[int, ...]) -> 
 
 def einsum(
     *operands: Any,
-    out: GPUArray | None = None,
-    optimize: Any = False,
-    dtype: Any = None,
-    casting: Any = "safe",
-    order: Any = "K",
+    out: Out = None,
+    optimize: bool | str | Sequence[Any] = False,
+    dtype: DType = None,
+    casting: Casting = "safe",
+    order: Order = "K",
 ) -> GPUArray:
     """Returns sums of products by Einstein's convention, as :func:`numpy.einsum`.
 
@@ -332,7 +326,9 @@ def einsum(
     return stored(a, out) if len(arrays) > 1 or out is not None else a.copy()
 
 
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> GPUArray:
+def norm(
+    x: Array, ord: float | str | None = None, axis: Axis = None, keepdims: bool = False
+) -> GPUArray:
     """Returns norms of vectors or matrices, as :func:`numpy.linalg.norm`.
 
     Matrix norms that need singular values (2, -2, ``"nuc"``) are not supported.
@@ -363,14 +359,18 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> G
     )
 
 
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> GPUArray:
+def vector_norm(
+    x: Array, /, *, axis: Axis = None, keepdims: bool = False, ord: float | str | None = 2
+) -> GPUArray:
     """Returns norms of vectors along axes, as :func:`numpy.linalg.vector_norm`."""
     values, axes = last_axis(inexact(on_device(x)), axis)
     size = ufuncs["absolute"](values)
     return with_axes(_vector_norm(size, ord, (size.ndim - 1,), False), axes, keepdims)
 
 
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> GPUArray:
+def matrix_norm(
+    x: Array, /, *, keepdims: bool = False, ord: float | str | None = "fro"
+) -> GPUArray:
     """Returns the matrix norms of :func:`norm`, as :func:`numpy.linalg.matrix_norm`."""
     return norm(matrices("x", x), ord, (-2, -1), keepdims)
 
@@ -439,10 +439,10 @@ def _reflector(x: GPUArray) -> tuple[GPUArray, GPUArray]:
 
 
 @overload
-def qr(a: Any, mode: Literal["reduced", "complete"] = ...) -> QRResult: ...
+def qr(a: Array, mode: Literal["reduced", "complete"] = ...) -> QRResult: ...
 @overload
-def qr(a: Any, mode: Literal["r"]) -> GPUArray: ...
-def qr(a: Any, mode: str = "reduced") -> Any:
+def qr(a: Array, mode: Literal["r"]) -> GPUArray: ...
+def qr(a: Array, mode: str = "reduced") -> Any:
     """Returns the QR decomposition of matrices, as :func:`numpy.linalg.qr`.
 
     The mode ``"raw"`` is not supported.
@@ -527,14 +527,14 @@ def _orthogonal(a: GPUArray) -> tuple[GPUArray, GPUArray]:
 
 @overload
 def svd(
-    a: Any, full_matrices: bool = ..., compute_uv: Literal[True] = ..., hermitian: bool = ...
+    a: Array, full_matrices: bool = ..., compute_uv: Literal[True] = ..., hermitian: bool = ...
 ) -> SVDResult: ...
 @overload
 def svd(
-    a: Any, full_matrices: bool = ..., *, compute_uv: Literal[False], hermitian: bool = ...
+    a: Array, full_matrices: bool = ..., *, compute_uv: Literal[False], hermitian: bool = ...
 ) -> GPUArray: ...
 def svd(
-    a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+    a: Array, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> Any:
     """Returns the singular value decomposition of matrices, as :func:`numpy.linalg.svd`.
 

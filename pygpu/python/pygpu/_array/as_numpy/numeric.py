@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import sys
+from collections.abc import Iterable, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from ... import _core
 from ..._arguments import gpu_array, has_fractions, normalize_axis_index, stored, whole
 from ..._core import GPUArray, stack
+from .. import Array, Axis, Operand, Out
 from ..creation import arange
 from ..reductions import UNSET, cumsum
 from ..shapes import broadcast_arrays, broadcast_to, concatenate, flip
@@ -21,18 +23,19 @@ from .selection import places_of
 
 
 def clip(
-    a: Any,
-    a_min: Any = None,
-    a_max: Any = None,
-    out: GPUArray | None = None,
+    a: Array,
+    a_min: Operand | None = None,
+    a_max: Operand | None = None,
+    out: Out = None,
     *,
-    min: Any = None,
-    max: Any = None,
+    min: Operand | None = None,
+    max: Operand | None = None,
 ) -> GPUArray:
     """Limits the elements to an interval, as :func:`numpy.clip`; ``out`` may be `a` itself."""
     if (a_min is not None and min is not None) or (a_max is not None and max is not None):
         raise ValueError("a bound is given twice; use either a_min and a_max or min and max")
-    low, high = (a_min if min is None else min), (a_max if max is None else max)
+    low: Any = a_min if min is None else min
+    high: Any = a_max if max is None else max
     a = on_device(a) if isinstance(a, list | tuple | range) else gpu_array("a", a)
     if a.dtype.kind in "iu":
         # Integers that no element can reach bound nothing.
@@ -48,19 +51,24 @@ def clip(
     return ufuncs["minimum"](ufuncs["maximum"](a, low), high, out=out)
 
 
-def round(a: GPUArray, decimals: int = 0, out: GPUArray | None = None) -> GPUArray:
+def round(a: GPUArray, decimals: int = 0, out: Out = None) -> GPUArray:
     """Rounds the elements, halves to even, as :func:`numpy.round`; the dtype stays the same."""
     return gpu_array("a", a).round(decimals, out)
 
 
 def nan_to_num(
-    x: GPUArray, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None
+    x: GPUArray,
+    copy: bool = True,
+    nan: Array = 0.0,
+    posinf: Array | None = None,
+    neginf: Array | None = None,
 ) -> GPUArray:
     """Replaces NaN and infinities by finite numbers, as :func:`numpy.nan_to_num`."""
     result = gpu_array("x", x).copy() if copy else x
     if not has_fractions(x.dtype):
         return result
-    if x.dtype.kind == "c" and any(map(np.ndim, (nan, posinf, neginf))):
+    others: tuple[Any, ...] = nan, posinf, neginf
+    if x.dtype.kind == "c" and any(map(np.ndim, others)):
         raise TypeError(f"x has dtype {x.dtype}; its replacements must be numbers, not arrays")
     numbers = result[..., None]
     if x.dtype.kind == "c":
@@ -71,15 +79,14 @@ def nan_to_num(
     package = sys.modules[scalar.__module__] if numbers.dtype.kind == "V" else np
     most = package.finfo(scalar).max
     # Found before one is replaced by another.
-    values: list[Any] = [
-        on_device(it).astype(numbers.dtype)[..., None] if np.ndim(it) else it
-        for it in (nan, posinf, neginf)
-    ]
-    nan, posinf, neginf = values
+    dtype = numbers.dtype
+    nan, high, low = (
+        on_device(it).astype(dtype)[..., None] if np.ndim(it) else it for it in others
+    )
     replaced = (
         (ufuncs["isnan"](numbers), nan),
-        (numbers == np.inf, most if posinf is None else posinf),
-        (numbers == -np.inf, -most if neginf is None else neginf),
+        (numbers == np.inf, most if high is None else high),
+        (numbers == -np.inf, -most if low is None else low),
     )
     for where, value in replaced:
         value = value if isinstance(value, GPUArray) else scalar(value)
@@ -88,7 +95,7 @@ def nan_to_num(
 
 
 def isclose(
-    a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+    a: Array, b: Array, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> GPUArray:
     """Returns True where elements are equal within a tolerance, as :func:`numpy.isclose`."""
     if not isinstance(a, GPUArray) and not isinstance(b, GPUArray):
@@ -98,29 +105,28 @@ def isclose(
     elif not isinstance(b, float | complex):
         b = on_device(b)
         b = b if has_fractions(b.dtype) else b.astype(np.float64)
-    if isinstance(a, GPUArray) and a.dtype.kind == "b":
-        a = a.astype(np.float64)
-    bound = abs(b) * rtol + atol
-    close = abs(a - b) <= bound
+    x: Any = a.astype(np.float64) if isinstance(a, GPUArray) and a.dtype.kind == "b" else a
+    size: Any = abs(b)
+    close = abs(x - b) <= size * rtol + atol
     # An infinity is close to itself only.
     if isinstance(b, GPUArray):
         close &= ufuncs["isfinite"](b)
     elif not np.isfinite(b):
         close = close & False
-    close |= a == b
+    close |= x == b
     if equal_nan:
-        close |= ufuncs["logical_and"](a != a, b != b)
+        close |= ufuncs["logical_and"](x != x, b != b)
     return close
 
 
 def allclose(
-    a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+    a: Array, b: Array, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> bool:
     """Returns True if all elements are equal within a tolerance, as :func:`numpy.allclose`."""
     return bool(isclose(a, b, rtol, atol, equal_nan).all())
 
 
-def array_equiv(a1: Any, a2: Any) -> bool:
+def array_equiv(a1: Array, a2: Array) -> bool:
     """Returns True if the arrays broadcast to equal elements, as :func:`numpy.array_equiv`."""
     a1, a2 = on_device(a1), on_device(a2)
     try:
@@ -130,7 +136,7 @@ def array_equiv(a1: Any, a2: Any) -> bool:
     return bool((a1 == a2).all())
 
 
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+def array_equal(a1: Array, a2: Array, equal_nan: bool = False) -> bool:
     """Returns True if shapes and elements are the same, as :func:`numpy.array_equal`."""
     a1, a2 = on_device(a1), on_device(a2)
     if a1.shape != a2.shape:
@@ -142,7 +148,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
 
 
 def diff(
-    a: GPUArray, n: int = 1, axis: int = -1, prepend: Any = UNSET, append: Any = UNSET
+    a: GPUArray, n: int = 1, axis: int = -1, prepend: Array = UNSET, append: Array = UNSET
 ) -> GPUArray:
     """Returns the differences of neighbours along an axis, as :func:`numpy.diff`."""
     if whole("n", n) < 0:
@@ -166,7 +172,12 @@ def diff(
 
 
 def interp(
-    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: float | None = None
+    x: Array,
+    xp: Array,
+    fp: Array,
+    left: Array | None = None,
+    right: Array | None = None,
+    period: float | None = None,
 ) -> GPUArray:
     """Returns values between points, along straight lines, as :func:`numpy.interp`."""
     x, xp, fp = map(on_device, (x, xp, fp))
@@ -214,10 +225,10 @@ def interp(
 
 
 @overload
-def gradient(f: Any, *varargs: Any, axis: int, edge_order: int = ...) -> GPUArray: ...
+def gradient(f: Array, *varargs: Any, axis: int, edge_order: int = ...) -> GPUArray: ...
 @overload
-def gradient(f: Any, *varargs: Any, axis: Any = ..., edge_order: int = ...) -> Any: ...
-def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+def gradient(f: Array, *varargs: Any, axis: Axis = ..., edge_order: int = ...) -> Any: ...
+def gradient(f: Array, *varargs: Any, axis: Axis = None, edge_order: int = 1) -> Any:
     """Returns the gradient by central differences along axes, as :func:`numpy.gradient`."""
     f = inexact(on_device(f))
     axes = axes_of(axis, f.ndim)
@@ -284,7 +295,7 @@ def _slope(f: GPUArray, axis: int, steps: Any, edge_order: int) -> GPUArray:
     return concatenate([first, inside, last], axis)
 
 
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> GPUArray:
+def ediff1d(ary: Array, to_end: Array | None = None, to_begin: Array | None = None) -> GPUArray:
     """Returns the differences of neighbours, as :func:`numpy.ediff1d`."""
     flat = on_device(ary).ravel()
     parts = (to_begin, flat[1:] - flat[:-1], to_end)
@@ -292,7 +303,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> GPUArray:
     return concatenate(given, dtype=flat.dtype) if len(given) > 1 else given[0]
 
 
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> GPUArray:
+def trapezoid(y: Array, x: Array | None = None, dx: Array = 1.0, axis: int = -1) -> GPUArray:
     """Returns integrals by the trapezoidal rule, as :func:`numpy.trapezoid`."""
     y = on_device(y)
     (axis,) = axes_of(axis, y.ndim)
@@ -306,7 +317,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> GPUArray:
     return (width * (at(y, 1, None) + at(y, None, -1)) / 2.0).sum(axis=axis)
 
 
-def convolve(a: Any, v: Any, mode: str = "full") -> GPUArray:
+def convolve(a: Array, v: Array, mode: str = "full") -> GPUArray:
     """Returns the convolution of two vectors, as :func:`numpy.convolve`."""
     a, v = on_device(a), on_device(v)
     if v.size > a.size:
@@ -314,7 +325,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> GPUArray:
     return _slid(a, v, mode)
 
 
-def correlate(a: Any, v: Any, mode: str = "valid") -> GPUArray:
+def correlate(a: Array, v: Array, mode: str = "valid") -> GPUArray:
     """Returns the cross-correlation of two vectors, as :func:`numpy.correlate`."""
     a, v = on_device(a), on_device(v)
     if not a.ndim or not v.ndim:
@@ -346,7 +357,7 @@ def _slid(a: GPUArray, v: GPUArray, mode: str) -> GPUArray:
     return result
 
 
-def polyval(p: Any, x: Any) -> GPUArray:
+def polyval(p: Array, x: Array) -> GPUArray:
     """Returns the values of a polynomial, the highest power first, as :func:`numpy.polyval`."""
     p, x = on_device(p), on_device(x)
     y = _core.full(x.shape, x.dtype, 0)
@@ -355,7 +366,7 @@ def polyval(p: Any, x: Any) -> GPUArray:
     return y
 
 
-def angle(z: Any, deg: bool = False) -> GPUArray:
+def angle(z: Array, deg: bool = False) -> GPUArray:
     """Returns the angles of complex numbers, as :func:`numpy.angle`."""
     z = on_device(z)
     parts = (z.imag, z.real) if z.dtype.kind == "c" else (0, z)
@@ -363,7 +374,7 @@ def angle(z: Any, deg: bool = False) -> GPUArray:
     return ufuncs["rad2deg"](radians) if deg else radians
 
 
-def sinc(x: Any) -> GPUArray:
+def sinc(x: Array) -> GPUArray:
     """Returns sin(pi x) / (pi x), as :func:`numpy.sinc`."""
     x = inexact(on_device(x))
     y = x * x.dtype.type(np.pi)
@@ -372,12 +383,12 @@ def sinc(x: Any) -> GPUArray:
     return ufuncs["sin"](y) / y
 
 
-def fix(x: Any, out: GPUArray | None = None) -> GPUArray:
+def fix(x: Array, out: Out = None) -> GPUArray:
     """Returns the elements rounded towards zero, as :func:`numpy.fix`."""
     return stored(ufuncs["trunc"](on_device(x)), out)
 
 
-def select(condlist: Any, choicelist: Any, default: Any = 0) -> GPUArray:
+def select(condlist: Sequence[Array], choicelist: Sequence[Array], default: Array = 0) -> GPUArray:
     """Selects each element by the first true condition, as :func:`numpy.select`."""
     if len(condlist) != len(choicelist) or not len(condlist):
         counts = f"{len(condlist)} conditions and {len(choicelist)} choices"
@@ -398,18 +409,19 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> GPUArray:
     return result
 
 
-def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> GPUArray:
+def piecewise(
+    x: Array, condlist: Array, funclist: Sequence[Any], *args: Any, **kw: Any
+) -> GPUArray:
     """Computes each element by the function of its condition, as :func:`numpy.piecewise`."""
     x = on_device(x)
-    if isinstance(condlist, GPUArray | np.ndarray):
-        is_one = condlist.ndim <= x.ndim
+    given: Any = condlist
+    if isinstance(given, GPUArray | np.ndarray):
+        is_one = given.ndim <= x.ndim
     else:
-        is_one = np.isscalar(condlist) or not any(
-            isinstance(it, list | np.ndarray | GPUArray) for it in condlist
+        is_one = np.isscalar(given) or not any(
+            isinstance(it, list | np.ndarray | GPUArray) for it in given
         )
-    if is_one:
-        condlist = [condlist]
-    conditions = [on_device(it).astype(np.bool_) for it in condlist]
+    conditions = [on_device(it).astype(np.bool_) for it in ([given] if is_one else given)]
     if len(funclist) == len(conditions) + 1:
         conditions.append(ufuncs["logical_not"](stack(conditions).any(axis=0)))
     if len(funclist) != len(conditions):
@@ -424,7 +436,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> GP
     return result
 
 
-def choose(a: Any, choices: Any, out: GPUArray | None = None, mode: str = "raise") -> GPUArray:
+def choose(a: Array, choices: Iterable[Array], out: Out = None, mode: str = "raise") -> GPUArray:
     """Selects each element from the array with a given index, as :func:`numpy.choose`."""
     dtype = np.result_type(*(it if np.isscalar(it) else on_device(it).dtype for it in choices))
     values = [on_device(it) for it in choices]
@@ -439,7 +451,7 @@ def choose(a: Any, choices: Any, out: GPUArray | None = None, mode: str = "raise
     return stored(elements_along(stack(values), places[None], 0)[0].copy(), out)
 
 
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> GPUArray:
+def vander(x: Array, N: int | None = None, increasing: bool = False) -> GPUArray:
     """Returns a matrix of powers, the highest first, as :func:`numpy.vander`."""
     x = on_device(x)
     if x.ndim != 1:
@@ -453,12 +465,12 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> GPUArray:
 
 
 def unwrap(
-    p: Any, discont: float | None = None, axis: int = -1, *, period: float = 2 * np.pi
+    p: Array, discont: float | None = None, axis: int = -1, *, period: float = 2 * np.pi
 ) -> GPUArray:
     """Returns phases without jumps by whole periods, as :func:`numpy.unwrap`."""
     p = on_device(p)
     (axis,) = axes_of(axis, p.ndim)
-    steps = np.diff(p, axis=axis)
+    steps: Any = np.diff(p, axis=axis)
     dtype = np.result_type(steps.dtype, period)
     half, odd = divmod(period, 2) if dtype.kind in "iu" else (period / 2, 0)
     rest = ufuncs["remainder"](steps + half, period) - half

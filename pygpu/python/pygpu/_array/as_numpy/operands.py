@@ -9,6 +9,7 @@ import numpy as np
 from ... import _core
 from ..._arguments import normalize_axis_tuple
 from ..._core import GPUArray
+from .. import Axis
 from ..creation import to_gpu
 
 ufuncs = _core.universal_functions
@@ -34,19 +35,19 @@ def is_nan(a: GPUArray) -> GPUArray | None:
     return ufuncs["isnan"](a) if a.dtype.kind in "fcV" else None
 
 
-def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
     """Returns the axes of an argument as non-negative integers; all axes for None."""
     return tuple(range(ndim)) if axis is None else normalize_axis_tuple(axis, ndim)
 
 
-def flat_or_axis(value: Any, axis: Any) -> tuple[GPUArray, int]:
+def flat_or_axis(value: Any, axis: Axis) -> tuple[GPUArray, int]:
     """Returns an array and its axis; without an axis, the flattened array and 0."""
     a = on_device(value).ravel() if axis is None else on_device(value)
     (axis,) = axes_of(0 if axis is None else axis, a.ndim)
     return a, axis
 
 
-def last_axis(a: GPUArray, axis: Any) -> tuple[GPUArray, tuple[int, ...]]:
+def last_axis(a: GPUArray, axis: Axis) -> tuple[GPUArray, tuple[int, ...]]:
     """Returns the array with the given axes joined into the last one, and those axes."""
     axes = axes_of(axis, a.ndim)
     kept = [it for it in range(a.ndim) if it not in axes]

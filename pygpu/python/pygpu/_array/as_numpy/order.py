@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from typing import Any, Literal, overload
 
 import numpy as np
 
 from ... import _core
 from ..._core import GPUArray
+from .. import Array
 from ..advanced_indexing import compress, flatnonzero
 from ..creation import arange
 from ..reductions import cumsum
@@ -21,13 +23,15 @@ __all__ += ["histogram_bin_edges", "in1d", "intersect1d", "isin", "lexsort", "pa
 __all__ += ["searchsorted", "setdiff1d", "setxor1d", "sort", "union1d", "unique"]
 
 
-def sort(a: GPUArray, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> GPUArray:
+def sort(
+    a: GPUArray, axis: int | None = -1, kind: str | None = None, *, stable: bool | None = None
+) -> GPUArray:
     """Returns a sorted copy, as :func:`numpy.sort`; every ``kind`` of sort is stable."""
     return _core.sorted(a, axis, kind)
 
 
 def argsort(
-    a: GPUArray, axis: int | None = -1, kind: Any = None, *, stable: Any = None
+    a: GPUArray, axis: int | None = -1, kind: str | None = None, *, stable: bool | None = None
 ) -> GPUArray:
     """Returns the indices that sort the elements, as :func:`numpy.argsort`."""
     return _core.sorted(a, axis, kind, True)
@@ -42,7 +46,7 @@ def _precedes(x: GPUArray, y: GPUArray, or_equal: bool) -> GPUArray:
     return before | (of_y if or_equal else of_y & ufuncs["logical_not"](of_x))
 
 
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> GPUArray:
+def searchsorted(a: Array, v: Array, side: str = "left", sorter: Array | None = None) -> GPUArray:
     """Returns the indices at which to insert elements in order, as :func:`numpy.searchsorted`.
 
     Few elements are found by binary search; many are sorted together with the sorted elements.
@@ -82,7 +86,7 @@ def _by_merge(a: GPUArray, v: GPUArray, side: str) -> GPUArray:
     return result
 
 
-def digitize(x: Any, bins: Any, right: bool = False) -> GPUArray:
+def digitize(x: Array, bins: Array, right: bool = False) -> GPUArray:
     """Returns the index of the bin of each element, as :func:`numpy.digitize`."""
     x, bins = on_device(x), on_device(bins)
     if bins.ndim != 1:
@@ -109,7 +113,7 @@ def _begins(ordered: GPUArray, equal_nan: bool = True) -> GPUArray:
 
 @overload
 def unique(
-    ar: Any,
+    ar: Array,
     return_index: Literal[False] = ...,
     return_inverse: Literal[False] = ...,
     return_counts: Literal[False] = ...,
@@ -120,7 +124,7 @@ def unique(
 ) -> GPUArray: ...
 @overload
 def unique(
-    ar: Any,
+    ar: Array,
     return_index: bool = ...,
     return_inverse: bool = ...,
     return_counts: bool = ...,
@@ -130,7 +134,7 @@ def unique(
     sorted: bool = ...,
 ) -> tuple[GPUArray, ...]: ...
 def unique(
-    ar: Any,
+    ar: Array,
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
@@ -194,12 +198,12 @@ def _found(
 
 
 def isin(
-    element: Any,
-    test_elements: Any,
+    element: Array,
+    test_elements: Array,
     assume_unique: bool = False,
     invert: bool = False,
     *,
-    kind: Any = None,
+    kind: str | None = None,
 ) -> GPUArray:
     """Returns True for elements that another array contains, as :func:`numpy.isin`."""
     element, known = on_device(element), on_device(test_elements).ravel()
@@ -211,7 +215,7 @@ def isin(
     return known[at] != element if invert else known[at] == element
 
 
-def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) -> GPUArray:
+def in1d(ar1: Array, ar2: Array, assume_unique: bool = False, invert: bool = False) -> GPUArray:
     """Like :func:`isin`, with a flattened result, as :func:`numpy.in1d`."""
     return isin(on_device(ar1).ravel(), ar2, invert=invert)
 
@@ -220,21 +224,21 @@ def _joined(ar1: Any, ar2: Any) -> GPUArray:
     return concatenate([on_device(it).ravel() for it in (ar1, ar2)])
 
 
-def union1d(ar1: Any, ar2: Any) -> GPUArray:
+def union1d(ar1: Array, ar2: Array) -> GPUArray:
     """Returns the distinct elements of both arrays together, as :func:`numpy.union1d`."""
     return unique(_joined(ar1, ar2))
 
 
 @overload
 def intersect1d(
-    ar1: Any, ar2: Any, assume_unique: bool = ..., return_indices: Literal[False] = ...
+    ar1: Array, ar2: Array, assume_unique: bool = ..., return_indices: Literal[False] = ...
 ) -> GPUArray: ...
 @overload
 def intersect1d(
-    ar1: Any, ar2: Any, assume_unique: bool = ..., *, return_indices: Literal[True]
+    ar1: Array, ar2: Array, assume_unique: bool = ..., *, return_indices: Literal[True]
 ) -> tuple[GPUArray, GPUArray, GPUArray]: ...
 def intersect1d(
-    ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False
+    ar1: Array, ar2: Array, assume_unique: bool = False, return_indices: bool = False
 ) -> Any:
     """Returns the distinct elements that two arrays share, as :func:`numpy.intersect1d`."""
     if assume_unique:
@@ -249,19 +253,19 @@ def intersect1d(
     return shared, compress(is_shared, at_first), at_second[at]
 
 
-def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> GPUArray:
+def setdiff1d(ar1: Array, ar2: Array, assume_unique: bool = False) -> GPUArray:
     """Returns the distinct elements that only the first array has, as :func:`numpy.setdiff1d`."""
     first = on_device(ar1).ravel() if assume_unique else unique(ar1)
     return compress(isin(first, ar2, invert=True), first)
 
 
-def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> GPUArray:
+def setxor1d(ar1: Array, ar2: Array, assume_unique: bool = False) -> GPUArray:
     """Returns the distinct elements that only one of the arrays has, as :func:`numpy.setxor1d`."""
     first, second = (ar1, ar2) if assume_unique else (unique(ar1), unique(ar2))
     return sort(_joined(setdiff1d(first, second), setdiff1d(second, first)))
 
 
-def lexsort(keys: Any, axis: int = -1) -> GPUArray:
+def lexsort(keys: Iterable[Array], axis: int = -1) -> GPUArray:
     """Returns indices that sort by several keys, the last key first, as :func:`numpy.lexsort`."""
     first, *others = [on_device(it) for it in keys]
     if not first.ndim:
@@ -339,7 +343,7 @@ def _joined_between(edges: GPUArray, weights: GPUArray, join: str = "add") -> GP
     return _core.select(lengths > 0, weights[ufuncs["maximum"](edges[1:] - 1, 0)], result, False)
 
 
-def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> GPUArray:
+def bincount(x: Array, /, weights: Array | None = None, minlength: int = 0) -> GPUArray:
     """Returns the number of occurrences of each integer, as :func:`numpy.bincount`."""
     x = on_device(x)
     if x.ndim != 1 or x.dtype.kind not in "biu":
@@ -361,7 +365,9 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> GPUArray:
     return _joined_between(edges, weights.astype(np.float64)[order])
 
 
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> GPUArray:
+def histogram_bin_edges(
+    a: Array, bins: Array = 10, range: Array | None = None, weights: Array | None = None
+) -> GPUArray:
     """Returns the edges of a histogram's bins, as :func:`numpy.histogram_bin_edges`.
 
     ``bins`` cannot be the name of a rule.
@@ -373,12 +379,13 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
         raise TypeError(f"bins is {bins!r}; a number of bins or their edges is needed")
     if np.ndim(bins) == 0:
         bins = operator.index(on_host(bins).item())
-        if range is not None:
-            range = tuple(on_host(it)[()] if isinstance(it, GPUArray) else it for it in range)
+        ends: Any = range
+        if ends is not None:
+            ends = tuple(on_host(it)[()] if isinstance(it, GPUArray) else it for it in ends)
         elif a.size:
-            range = (a.min().get()[()], a.max().get()[()])
+            ends = (a.min().get()[()], a.max().get()[()])
         none = np.zeros(0, a.dtype if a.dtype.kind in "biuf" else np.float64)
-        return on_device(np.histogram_bin_edges(none, bins, range))
+        return on_device(np.histogram_bin_edges(none, bins, ends))
     if range is not None:
         _, _ = on_host(range).tolist()
     if weights is not None and np.shape(weights) != a.shape:
@@ -390,7 +397,11 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
 
 def histogram(
-    a: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
+    a: Array,
+    bins: Array = 10,
+    range: Array | None = None,
+    density: bool | None = None,
+    weights: Array | None = None,
 ) -> tuple[GPUArray, GPUArray]:
     """Returns how many elements are in each bin, and the bins' edges, as :func:`numpy.histogram`.
 
@@ -421,12 +432,12 @@ def histogram(
 
 
 def histogram2d(
-    x: Any,
-    y: Any,
-    bins: Any = 10,
-    range: Any = None,
+    x: Array,
+    y: Array,
+    bins: Array = 10,
+    range: Array | None = None,
     density: bool | None = None,
-    weights: Any = None,
+    weights: Array | None = None,
 ) -> tuple[GPUArray, GPUArray, GPUArray]:
     """Returns how many points are in each bin, and the edges, as :func:`numpy.histogram2d`."""
     values = [on_device(it) for it in (x, y)]
@@ -437,13 +448,15 @@ def histogram2d(
     # numpy has them in one array of float64 where ranges are given.
     dtype = dtype if range is None else np.promote_types(dtype, np.float64)
     values = [it.astype(dtype) for it in values]
-    pair = bins if hasattr(bins, "__len__") and len(bins) == 2 else (bins, bins)
-    ranges = (None, None) if range is None else range
+    pair: Any = bins
+    pair = pair if hasattr(pair, "__len__") and len(pair) == 2 else (pair, pair)
+    ranges: Any = (None, None) if range is None else range
     if len(ranges) != 2:
         raise ValueError(f"range is {range}; a pair for x and one for y are needed")
     ends = [None if np.ndim(it) else end for it, end in zip(pair, ranges)]
     edges = [histogram_bin_edges(*it) for it in zip(values, pair, ends)]
-    at, inside = [], None
+    at: list[GPUArray] = []
+    inside: Any = None
     for value, edge in zip(values, edges):
         place = searchsorted(edge, value, "right")
         # The last bin includes its right edge.
@@ -463,7 +476,7 @@ def histogram2d(
 
 
 def partition(
-    a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None
+    a: Array, kth: Array, axis: int | None = -1, kind: str = "introselect", order: None = None
 ) -> GPUArray:
     """Returns the sorted elements, which are also partitioned, as :func:`numpy.partition`."""
     a, axis = _partitioned(a, kth, axis)
@@ -476,7 +489,7 @@ def partition_in_place(a: GPUArray, *args: Any, **kwargs: Any) -> None:
 
 
 def argpartition(
-    a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None
+    a: Array, kth: Array, axis: int | None = -1, kind: str = "introselect", order: None = None
 ) -> GPUArray:
     """Returns the indices that sort, which also partition, as :func:`numpy.argpartition`."""
     a, axis = _partitioned(a, kth, axis)

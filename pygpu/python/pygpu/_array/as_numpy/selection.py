@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from ... import _core
 from ..._arguments import along_axis, extents, gpu_array, stored
 from ..._core import GPUArray, stack
+from .. import Array, Casting, Order, Out, Shape
 from ..advanced_indexing import compress, flatnonzero, nonzero
 from ..creation import arange
 from ..shapes import broadcast_to, moveaxis
@@ -20,7 +22,7 @@ __all__ += ["put", "putmask", "ravel_multi_index", "take_along_axis", "unravel_i
 
 
 def take(
-    a: Any, indices: Any, axis: int | None = None, out: GPUArray | None = None, mode: str = "raise"
+    a: Array, indices: Array, axis: int | None = None, out: Out = None, mode: str = "raise"
 ) -> GPUArray:
     """Returns the elements at indices along an axis, as :func:`numpy.take`.
 
@@ -57,7 +59,7 @@ def _check_bounds(indices: GPUArray, n: int) -> None:
         check_places("indices", ends, n)
 
 
-def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[GPUArray, ...]:
+def unravel_index(indices: Array, shape: Shape, order: Order = "C") -> tuple[GPUArray, ...]:
     """Converts flat indices to indices along each axis, as :func:`numpy.unravel_index`."""
     indices, shape = on_device(indices), extents("shape", shape)
     _check_numbers("indices", indices, int(np.prod(shape, dtype=int)))
@@ -69,7 +71,10 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[GPUArray,
 
 
 def ravel_multi_index(
-    multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C"
+    multi_index: Iterable[Array],
+    dims: Shape,
+    mode: str | Sequence[str] = "raise",
+    order: Order = "C",
 ) -> GPUArray:
     """Converts indices along each axis to flat indices, as :func:`numpy.ravel_multi_index`."""
     shape, places = extents("dims", dims), [on_device(it) for it in multi_index]
@@ -96,7 +101,7 @@ def _check_numbers(name: str, indices: GPUArray, n: int) -> None:
         raise ValueError(f"{name} has the element {wrong[0]()}; allowed are 0 to {n - 1}")
 
 
-def argwhere(a: Any) -> GPUArray:
+def argwhere(a: Array) -> GPUArray:
     """Returns the indices of the elements that are not zero, as :func:`numpy.argwhere`."""
     a = on_device(a)
     if a.ndim == 0:
@@ -104,7 +109,7 @@ def argwhere(a: Any) -> GPUArray:
     return stack(nonzero(a), axis=1)
 
 
-def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> GPUArray:
+def take_along_axis(arr: Array, indices: Array, axis: int | None = -1) -> GPUArray:
     """Returns, for each position, the element at its index, as :func:`numpy.take_along_axis`."""
     indices = on_device(indices)
     if indices.dtype.kind not in "iu":
@@ -125,7 +130,7 @@ def along(arr: GPUArray, indices: GPUArray, axis: int) -> GPUArray:
     return arr[tuple(places)]
 
 
-def delete(arr: Any, obj: Any, axis: int | None = None) -> GPUArray:
+def delete(arr: Array, obj: Array | slice, axis: int | None = None) -> GPUArray:
     """Returns an array without some of its elements, as :func:`numpy.delete`."""
     arr, axis = flat_or_axis(arr, axis)
     kept = np.delete(np.arange(arr.shape[axis]), _selection(obj))
@@ -136,7 +141,7 @@ def _selection(obj: Any) -> Any:
     return on_host(obj) if isinstance(obj, GPUArray) else obj
 
 
-def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> GPUArray:
+def insert(arr: Array, obj: Array | slice, values: Array, axis: int | None = None) -> GPUArray:
     """Returns a copy with values inserted before indices, as :func:`numpy.insert`."""
     (arr, axis), values, obj = flat_or_axis(arr, axis), on_device(values), _selection(obj)
     n, values = arr.shape[axis], values.astype(arr.dtype)
@@ -171,7 +176,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> GPUArray
     return result
 
 
-def extract(condition: Any, arr: Any) -> GPUArray:
+def extract(condition: Array, arr: Array) -> GPUArray:
     """Returns the elements where a condition is true, as :func:`numpy.extract`."""
     return compress(on_device(condition).ravel() != 0, on_device(arr).ravel())
 
@@ -184,7 +189,7 @@ def check_places(name: str, places: np.ndarray[Any, Any], n: int) -> None:
         raise IndexError(f"{name} is {outside[0]}; allowed for extent {n} are {-n} to {n - 1}")
 
 
-def put(a: GPUArray, ind: Any, v: Any, mode: str = "raise") -> None:
+def put(a: GPUArray, ind: Array, v: Array, mode: str = "raise") -> None:
     """Stores values at flat indices, and repeats them as needed, as :func:`numpy.put`."""
     gpu_array("a", a)
     ind, values = on_device(ind).ravel(), on_device(v).ravel()
@@ -213,7 +218,7 @@ class Flat:
         put(self.base, arange(self.base.size)[index], values)
 
 
-def fill_diagonal(a: GPUArray, val: Any, wrap: bool = False) -> None:
+def fill_diagonal(a: GPUArray, val: Array, wrap: bool = False) -> None:
     """Stores values on the diagonal, and repeats them as needed, as :func:`numpy.fill_diagonal`."""
     if gpu_array("a", a).ndim < 2:
         raise ValueError(f"a has shape {a.shape}; array must be at least 2-d")
@@ -224,7 +229,7 @@ def fill_diagonal(a: GPUArray, val: Any, wrap: bool = False) -> None:
     put(a, arange(0, end, step), val)
 
 
-def copyto(dst: GPUArray, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+def copyto(dst: GPUArray, src: Array, casting: Casting = "same_kind", where: Array = True) -> None:
     """Copies elements into an array, as :func:`numpy.copyto`."""
     gpu_array("dst", dst)
     is_number = isinstance(src, bool | int | float | complex)
@@ -240,7 +245,7 @@ def copyto(dst: GPUArray, src: Any, casting: Any = "same_kind", where: Any = Tru
         dst[...] = _core.select(chosen, src.astype(dst.dtype), dst, False)
 
 
-def putmask(a: GPUArray, /, mask: Any, values: Any) -> None:
+def putmask(a: GPUArray, /, mask: Array, values: Array) -> None:
     """Stores ``values[n]`` at each flat index n where a mask is true, as :func:`numpy.putmask`."""
     mask = on_device(mask)
     if mask.size != a.size:
@@ -259,7 +264,7 @@ def _cast(name: str, values: Any, a: GPUArray) -> GPUArray:
     return on_device(values)
 
 
-def place(arr: GPUArray, mask: Any, vals: Any) -> None:
+def place(arr: GPUArray, mask: Array, vals: Array) -> None:
     """Stores values where a mask is true, one after another, as :func:`numpy.place`."""
     mask = on_device(mask)
     if mask.size != arr.size:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, overload
 
 import numpy as np
@@ -10,7 +11,7 @@ from ... import _core
 from ..._arguments import extents, normalize_axis_tuple
 from ..._core import GPUArray, stack
 from ..._documentation import member, named
-from .. import shapes
+from .. import Array, Axis, DType, Order, Sections, Shape, shapes
 from ..advanced_indexing import nonzero
 from ..creation import arange, linspace
 from ..shapes import array_split, broadcast_to, concatenate, flip, hstack, moveaxis, swapaxes
@@ -29,7 +30,7 @@ def elements_at(a: GPUArray, indices: Any, axis: int) -> GPUArray:
     return a[(*(slice(None),) * axis, indices)]
 
 
-def squeeze(a: Any, axis: Any = None) -> GPUArray:
+def squeeze(a: Array, axis: Axis = None) -> GPUArray:
     """Returns a view without axes of one element, as :func:`numpy.squeeze`."""
     a = on_device(a)
     if a.ndim == 0 and axis in (0, -1):
@@ -43,7 +44,7 @@ def squeeze(a: Any, axis: Any = None) -> GPUArray:
     return a[tuple(0 if k in axes else slice(None) for k in range(a.ndim))]
 
 
-def flatten(a: GPUArray, order: str = "C") -> GPUArray:
+def flatten(a: GPUArray, order: Order = "C") -> GPUArray:
     """Returns a copy of the elements along one axis, as numpy's method."""
     if order not in ("C", "F", "A", "K"):
         raise ValueError(f"order is {order!r}; 'C', 'F', 'A' or 'K' is needed")
@@ -51,7 +52,7 @@ def flatten(a: GPUArray, order: str = "C") -> GPUArray:
     return flat.copy() if flat._address == a._address else flat
 
 
-def append(arr: Any, values: Any, axis: int | None = None) -> GPUArray:
+def append(arr: Array, values: Array, axis: int | None = None) -> GPUArray:
     """Returns a copy with values appended, as :func:`numpy.append`."""
     arr, values = on_device(arr), on_device(values)
     if axis is None:
@@ -59,7 +60,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> GPUArray:
     return concatenate([arr, values], axis)
 
 
-def diag(v: Any, k: int = 0) -> GPUArray:
+def diag(v: Array, k: int = 0) -> GPUArray:
     """Returns a diagonal, or a matrix with that diagonal, as :func:`numpy.diag`."""
     v = on_device(v)
     if v.ndim == 2:
@@ -72,17 +73,17 @@ def diag(v: Any, k: int = 0) -> GPUArray:
     return result
 
 
-def diagflat(v: Any, k: int = 0) -> GPUArray:
+def diagflat(v: Array, k: int = 0) -> GPUArray:
     """Returns a matrix with the elements on its diagonal, as :func:`numpy.diagflat`."""
     return diag(on_device(v).ravel(), k)
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> GPUArray:
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DType = float) -> GPUArray:
     """Returns a matrix with ones at and below a diagonal, as :func:`numpy.tri`."""
-    return (arange(N).reshape((N, 1)) >= arange(N if M is None else M) - k).astype(dtype)
+    return (arange(N).reshape((N, 1)) >= arange(N if M is None else M) - k).astype(np.dtype(dtype))
 
 
-def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> GPUArray:
+def trim_zeros(filt: Array, trim: str = "fb", axis: Axis = None) -> GPUArray:
     """Returns the elements without the zeros at the ends of axes, as :func:`numpy.trim_zeros`."""
     filt, trim = on_device(filt), trim.lower()
     if not filt.ndim:
@@ -98,7 +99,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> GPUArray:
     return filt[tuple(kept)]
 
 
-def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> GPUArray:
+def pad(array: Array, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> GPUArray:
     """Returns an array padded at the ends of its axes, as :func:`numpy.pad`.
 
     A mode is a name; ``reflect_type`` is ``"even"``.
@@ -189,7 +190,7 @@ def meshgrid(
     return tuple(it.copy() for it in parts) if copy else tuple(parts)
 
 
-def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> GPUArray:
+def rot90(m: Array, k: int = 1, axes: Sequence[int] = (0, 1)) -> GPUArray:
     """Returns an array rotated in the plane of two axes, as :func:`numpy.rot90`."""
     m = on_device(m)
     first, second = axes_of(tuple(axes), m.ndim)
@@ -201,7 +202,7 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> GPUArray:
     return turned if k % 4 == 1 else flip(turned, second)
 
 
-def _shifted(sign: int, x: Any, axes: Any = None) -> GPUArray:
+def _shifted(sign: int, x: Array, axes: Axis = None) -> GPUArray:
     x = on_device(x)
     places = axes_of(axes, x.ndim)
     if not places:
@@ -215,7 +216,7 @@ _IFFTSHIFT = "Returns the elements before :func:`fftshift`, as :func:`numpy.fft.
 ifftshift = member(_shifted, -1, "ifftshift", _IFFTSHIFT)
 
 
-def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> GPUArray:
+def sliding_window_view(x: Array, window_shape: Shape, axis: Axis = None) -> GPUArray:
     """Returns a view of windows, as :func:`numpy.lib.stride_tricks.sliding_window_view`."""
     x, window = on_device(x), extents("window_shape", window_shape)
     axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim, None, True)
@@ -229,7 +230,9 @@ def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> GPUArray
     return shapes.strided_view(x, (*kept, *window), (*x.strides, *(x.strides[k] for k in axes)))
 
 
-def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> GPUArray:
+def apply_along_axis(
+    func1d: Callable[..., Any], axis: int, arr: Array, *args: Any, **kwargs: Any
+) -> GPUArray:
     """Calls a function for each vector along an axis, as :func:`numpy.apply_along_axis`."""
     arr = on_device(arr)
     (axis,) = axes_of(axis, arr.ndim)
@@ -243,7 +246,7 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any
     return moveaxis(made, [k - len(own) for k in own], [axis + k for k in own])
 
 
-def apply_over_axes(func: Any, a: Any, axes: Any) -> GPUArray:
+def apply_over_axes(func: Callable[..., Any], a: Array, axes: int | Sequence[int]) -> GPUArray:
     """Applies a function along one axis after another, as :func:`numpy.apply_over_axes`."""
     a = on_device(a)
     for axis in np.atleast_1d(axes).tolist():
@@ -281,19 +284,20 @@ atleast_2d = _at_least(2, "two axes")
 atleast_3d = _at_least(3, "three axes")
 
 
-def column_stack(tup: Any) -> GPUArray:
+def column_stack(tup: Iterable[Array]) -> GPUArray:
     """Joins vectors as the columns of a matrix, as :func:`numpy.column_stack`."""
     arrays = [on_device(it) for it in tup]
     return hstack([it.reshape((-1, 1)) if it.ndim < 2 else it for it in arrays])
 
 
-def dstack(tup: Any) -> GPUArray:
+def dstack(tup: Iterable[Array]) -> GPUArray:
     """Joins arrays along the third axis, as :func:`numpy.dstack`."""
     return concatenate([atleast_3d(it) for it in tup], 2)
 
 
-def _split(of: tuple[str, int, int], ary: Any, indices_or_sections: Any) -> list[GPUArray]:
-    (name, axis, least), ary, sections = of, on_device(ary), indices_or_sections
+def _split(of: tuple[str, int, int], ary: Array, indices_or_sections: Sections) -> list[GPUArray]:
+    (name, axis, least), ary = of, on_device(ary)
+    sections: Any = indices_or_sections
     if ary.ndim < least:
         raise ValueError(f"ary.ndim is {ary.ndim}; {name} needs at least {least}")
     axis = min(axis, ary.ndim - 1)
@@ -308,13 +312,11 @@ vsplit = member(_split, ("vsplit", 0, 2), "vsplit", _SPLIT.format("above one ano
 dsplit = member(_split, ("dsplit", 2, 3), "dsplit", _SPLIT.format("along the third axis", "dsplit"))
 
 
-def resize(a: Any, new_shape: Any) -> GPUArray:
+def resize(a: Array, new_shape: Shape) -> GPUArray:
     """Returns an array of another shape, its elements repeated, as :func:`numpy.resize`."""
     a = on_device(a).ravel()
-    shape = (new_shape,) if np.ndim(new_shape) == 0 else tuple(new_shape)
+    shape = extents("new_shape", new_shape)
     count = int(np.prod(shape, dtype=int))
-    if min(shape, default=0) < 0:
-        raise ValueError(f"new_shape is {new_shape}; extents must not be negative")
     if a.size == 0 or count == 0:
         return _core.full(shape, a.dtype, 0)
     return a[arange(count) % a.size].reshape(shape)

@@ -12,19 +12,8 @@ from ... import _core
 from ..._arguments import stored
 from ..._core import GPUArray, stack
 from ..._documentation import member
-from .. import reductions
-from ..reductions import (
-    UNSET,
-    argmax,
-    argmin,
-    cumprod,
-    cumsum,
-    degrees_of,
-    fit_mask,
-    mask_of,
-    std,
-    var,
-)
+from .. import Array, Axis, DType, Mask, Number, Operand, Out, reductions
+from ..reductions import UNSET, degrees_of, fit_mask, mask_of
 from ..reductions import mean as mean_of
 from ..shapes import broadcast_to, concatenate, vstack
 from .operands import axes_of, inexact, is_nan, last_axis, on_device, on_host, ufuncs, with_axes
@@ -34,19 +23,29 @@ from .selection import along
 
 @overload
 def average(
-    a: Any,
-    axis: Any = ...,
-    weights: Any = ...,
+    a: Array,
+    axis: Axis = ...,
+    weights: Array | None = ...,
     returned: Literal[False] = ...,
     *,
     keepdims: bool = ...,
 ) -> GPUArray: ...
 @overload
 def average(
-    a: Any, axis: Any = ..., weights: Any = ..., *, returned: Literal[True], keepdims: bool = ...
+    a: Array,
+    axis: Axis = ...,
+    weights: Array | None = ...,
+    *,
+    returned: Literal[True],
+    keepdims: bool = ...,
 ) -> tuple[GPUArray, GPUArray]: ...
 def average(
-    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
+    a: Array,
+    axis: Axis = None,
+    weights: Array | None = None,
+    returned: bool = False,
+    *,
+    keepdims: bool = False,
 ) -> Any:
     """Returns weighted averages, as :func:`numpy.average`.
 
@@ -76,15 +75,15 @@ def average(
 
 
 def cov(
-    m: Any,
-    y: Any = None,
+    m: Array,
+    y: Array | None = None,
     rowvar: bool = True,
     bias: bool = False,
     ddof: int | None = None,
-    fweights: Any = None,
-    aweights: Any = None,
+    fweights: Array | None = None,
+    aweights: Array | None = None,
     *,
-    dtype: Any = None,
+    dtype: DType = None,
 ) -> GPUArray:
     """Returns the covariances of variables, as :func:`numpy.cov`.
 
@@ -103,7 +102,7 @@ def cov(
         rows.append(part.reshape((1, -1)) if part.ndim < 2 else part if rowvar else part.T)
     x = vstack(rows) if len(rows) > 1 else rows[0]
     ddof = (0 if bias else 1) if ddof is None else ddof
-    given = {"fweights": fweights, "aweights": aweights}
+    given: dict[str, Any] = {"fweights": fweights, "aweights": aweights}
     given = {name: on_host(it) for name, it in given.items() if it is not None}
     weights, fact = None, x.shape[1] - ddof
     if given:
@@ -122,7 +121,9 @@ def cov(
     return ((x @ other.T.conj()) * (1 / fact if fact else np.inf)).squeeze()
 
 
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> GPUArray:
+def corrcoef(
+    x: Array, y: Array | None = None, rowvar: bool = True, *, dtype: DType = None
+) -> GPUArray:
     """Returns the correlation coefficients of variables, as :func:`numpy.corrcoef`."""
     c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
@@ -212,10 +213,10 @@ def _prepared(a: Any, q: Any, method: str, whole: int) -> tuple[GPUArray, np.nda
 
 def _ranked(
     family: tuple[Callable[..., GPUArray], int],
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: GPUArray | None = None,
+    a: Array,
+    q: Array,
+    axis: Axis = None,
+    out: Out = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
@@ -260,9 +261,9 @@ percentile = member(_ranked, (_quantile, 100), "percentile", _RANKED.format("per
 
 
 def median(
-    a: Any,
-    axis: Any = None,
-    out: GPUArray | None = None,
+    a: Array,
+    axis: Axis = None,
+    out: Out = None,
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> GPUArray:
@@ -294,12 +295,12 @@ def _numbers(a: GPUArray, where: Any = UNSET) -> Any:
 
 def _extreme(
     name: str,
-    a: Any,
-    axis: Any = None,
-    out: GPUArray | None = None,
+    a: Array,
+    axis: Axis = None,
+    out: Out = None,
     keepdims: bool = False,
-    initial: Any = UNSET,
-    where: Any = UNSET,
+    initial: Number | None = UNSET,
+    where: Mask = UNSET,
 ) -> GPUArray:
     a, reduce = on_device(a), getattr(reductions, name)
     numbers = _numbers(a, where)
@@ -314,14 +315,9 @@ def _extreme(
 
 
 def _arg_extreme(
-    name: str,
-    a: Any,
-    axis: int | None = None,
-    out: GPUArray | None = None,
-    *,
-    keepdims: bool = False,
+    name: str, a: Array, axis: int | None = None, out: Out = None, *, keepdims: bool = False
 ) -> GPUArray:
-    a, function = on_device(a), {"max": argmax, "min": argmin}[name]
+    a, function = on_device(a), getattr(reductions, f"arg{name}")
     numbers = _numbers(a)
     if numbers is not True and not bool(numbers.any(axis=axis).all().get()):
         raise ValueError("All-NaN slice encountered")
@@ -330,10 +326,10 @@ def _arg_extreme(
 
 
 def _running(
-    name: str, a: Any, axis: int | None = None, dtype: Any = None, out: GPUArray | None = None
+    name: str, a: Array, axis: int | None = None, dtype: DType = None, out: Out = None
 ) -> GPUArray:
     numbers = reductions.without_nan(on_device(a), reductions.REDUCTIONS[name][0])
-    return (cumsum if name == "sum" else cumprod)(numbers, axis, dtype, out)
+    return getattr(reductions, f"cum{name}")(numbers, axis, dtype, out)
 
 
 # The value that no other value loses to.
@@ -351,13 +347,13 @@ nancumprod = member(_running, "prod", "nancumprod", _PRODUCTS)
 
 
 def nanmean(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: GPUArray | None = None,
+    a: Array,
+    axis: Axis = None,
+    dtype: DType = None,
+    out: Out = None,
     keepdims: bool = False,
     *,
-    where: Any = UNSET,
+    where: Mask = UNSET,
 ) -> GPUArray:
     """Returns the means of the elements that are not NaN, as :func:`numpy.nanmean`."""
     a = on_device(a)
@@ -366,18 +362,18 @@ def nanmean(
 
 def _spread(
     name: str,
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: GPUArray | None = None,
+    a: Array,
+    axis: Axis = None,
+    dtype: DType = None,
+    out: Out = None,
     ddof: float = 0,
     keepdims: bool = False,
     *,
-    where: Any = UNSET,
-    mean: Any = UNSET,
-    correction: Any = UNSET,
+    where: Mask = UNSET,
+    mean: Operand = UNSET,
+    correction: float = UNSET,
 ) -> GPUArray:
-    a, spread = on_device(a), {"var": var, "std": std}[name]
+    a, spread = on_device(a), getattr(reductions, name)
     numbers, ddof = _numbers(a, where), degrees_of(ddof, correction)
     if is_nan(a) is None:
         return spread(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
@@ -392,9 +388,9 @@ nanstd = member(_spread, "std", "nanstd", _SPREAD.format("standard deviations", 
 
 
 def nanmedian(
-    a: Any,
-    axis: Any = None,
-    out: GPUArray | None = None,
+    a: Array,
+    axis: Axis = None,
+    out: Out = None,
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> GPUArray:
