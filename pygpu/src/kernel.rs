@@ -413,6 +413,20 @@ impl Function {
         Ok(CallTime::of(device.as_ref(), stream.as_ref(), launch)?.1)
     }
 
+    /// Copies and pickles contain the module, the name and the types that `prepare` fixed.
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, (String,), Option<String>)> {
+        let function = slf.getattr("_module")?.getattr("get_function")?;
+        let format = Some(slf.get().arg_format()).filter(|text| !text.is_empty());
+        Ok((function, (slf.get().name().to_owned(),), format))
+    }
+
+    fn __setstate__(&self, arg_types: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.formats.set(Format::parse(arg_types)?);
+        Ok(())
+    }
+
     /// Returns the format codes that `prepare` fixed.
     #[getter]
     fn arg_format(&self) -> String {

@@ -15,8 +15,10 @@ use gpuarray::{Error, Kernel, LinkInput, LinkKind, LoadOptions, Module, ModuleSo
 use hal::module::read_regular;
 use hal::poison::Unpoisoned as _;
 use hal::recording::{Kind, during};
+use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use pyo3::{PyTraverseError, PyVisit};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -113,12 +115,14 @@ impl PyModuleObject {
     /// ------
     /// LogicError
     ///     The kernel does not exist.
-    fn get_function<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, Function>> {
-        let kernel = self.module.kernel(name).or_raise()?;
-        let declared = self.declared(kernel.as_ref());
+    fn get_function<'py>(slf: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, Function>> {
+        let (py, this) = (slf.py(), slf.get());
+        let kernel = this.module.kernel(name).or_raise()?;
+        let declared = this.declared(kernel.as_ref());
         let shown = declared.as_ref().map(|it| it.to_string());
-        let function = Function::new(kernel, self.home.clone(), self.bindings.clone(), declared);
+        let function = Function::new(kernel, this.home.clone(), this.bindings.clone(), declared);
         let function = Bound::new(py, function)?;
+        function.setattr(intern!(py, "_module"), slf)?;
         if let Some(shown) = shown {
             function.setattr(
                 intern!(py, "__doc__"),
@@ -126,6 +130,11 @@ impl PyModuleObject {
             )?;
         }
         Ok(function)
+    }
+
+    /// Copies and pickles contain the source or the code, which they load for their own device.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.getattr(intern!(slf.py(), "_made"))
     }
 
     /// Adds a text that the module was compiled from, with its options, so that its kernels know their
@@ -279,6 +288,19 @@ fn load(
     }))
 }
 
+/// Returns a loaded module as an object that keeps its code for pickles.
+fn with_code<'py>(
+    py: Python<'py>,
+    module: PyModuleObject,
+    code: &[u8],
+    pairs: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyModuleObject>> {
+    let module = Bound::new(py, module)?;
+    let again = py.import("pygpu._core")?.getattr("module_from_buffer")?;
+    module.setattr("_made", (again, (PyBytes::new(py, code), pairs)))?;
+    Ok(module)
+}
+
 /// Reports the result of a call to a program's function: success, the log, the error.
 fn report<T>(
     handler: Option<&Bound<'_, PyAny>>,
@@ -326,8 +348,12 @@ fn report<T>(
 /// ...     module = driver.module_from_file(file.name)
 /// >>> module.get_function("nothing")(block=(1, 1, 1))
 #[pyfunction]
-pub(crate) fn module_from_file(py: Python<'_>, filename: PathBuf) -> PyResult<PyModuleObject> {
-    load(py, &ModuleSource::File(&filename), &LoadOptions::default())?.or_raise()
+pub(crate) fn module_from_file(
+    py: Python<'_>,
+    filename: PathBuf,
+) -> PyResult<Bound<'_, PyModuleObject>> {
+    let module = load(py, &ModuleSource::File(&filename), &LoadOptions::default())?.or_raise()?;
+    with_code(py, module, &read_regular(&filename)?, None)
 }
 
 /// Loads code from memory (`cuModuleLoadDataEx`, `hipModuleLoadDataEx`).
@@ -360,17 +386,17 @@ pub(crate) fn module_from_file(py: Python<'_>, filename: PathBuf) -> PyResult<Py
 /// >>> module.get_function("nothing")(block=(1, 1, 1))
 #[pyfunction]
 #[pyo3(signature = (buffer, options = None, message_handler = None))]
-pub(crate) fn module_from_buffer(
-    py: Python<'_>,
-    buffer: &Bound<'_, PyAny>,
-    options: Option<&Bound<'_, PyAny>>,
-    message_handler: Option<&Bound<'_, PyAny>>,
-) -> PyResult<PyModuleObject> {
-    let options = load_options(options)?;
+pub(crate) fn module_from_buffer<'py>(
+    py: Python<'py>,
+    buffer: &Bound<'py, PyAny>,
+    options: Option<&Bound<'py, PyAny>>,
+    message_handler: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyModuleObject>> {
+    let load_options = load_options(options)?;
     let code = bytes_of("buffer", buffer)?;
-    let result = load(py, &ModuleSource::Image(&code), &options)?;
+    let result = load(py, &ModuleSource::Image(&code), &load_options)?;
     report(message_handler, &result, |loaded| loaded.module.log().to_owned())?;
-    result.or_raise()
+    with_code(py, result.or_raise()?, &code, options)
 }
 
 fn bytes_of(name: &str, buffer: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
@@ -473,6 +499,10 @@ impl Linker {
         format!("<Linker with {} inputs>", self.inputs().len())
     }
 
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err("a Linker cannot be pickled; pickle the module of link_module"))
+    }
+
     /// Adds code from memory.
     ///
     /// Parameters
@@ -541,7 +571,7 @@ impl Linker {
     ///     The pieces do not fit together, or one is not valid code; the text has the linker's messages.
     /// Unsupported
     ///     The backend cannot link code.
-    fn link_module(&self, py: Python<'_>) -> PyResult<PyModuleObject> {
+    fn link_module<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyModuleObject>> {
         let inputs = std::mem::take(&mut *self.inputs());
         let device = current_device()?.device;
         let linked = py.detach(|| {
@@ -554,6 +584,7 @@ impl Linker {
         let handler = self.message_handler.as_ref().map(|handler| handler.bind(py));
         report(handler, &linked, |linked| linked.log.clone())?;
         let linked = linked.or_raise()?;
-        load(py, &ModuleSource::Image(&linked.code), &LoadOptions::default())?.or_raise()
+        let module = load(py, &ModuleSource::Image(&linked.code), &LoadOptions::default())?;
+        with_code(py, module.or_raise()?, &linked.code, None)
     }
 }

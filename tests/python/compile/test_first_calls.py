@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import pickle
+import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from pygpu import gpuarray
+from pygpu import compiler, driver, gpuarray
 from pygpu.compiler import SourceModule
 from pygpu.elementwise import ElementwiseKernel
 from pygpu.reduction import ReductionKernel
@@ -110,25 +111,70 @@ def _scan(x):
     return scan, lambda it: it(x, "new").get()[-1]
 
 
-def _module(x):
-    text = "__global__ void total(int *x, int *out) { *out = x[0] + x[1] + x[2]; }"
+TOTAL = "__global__ void total(int *x, int *out) { *out = x[0] + x[1] + x[2]; }"
 
-    def call(it):
+
+def _called(function, x):
+    out = gpuarray.zeros(1, np.int32)
+    function(x, out, block=(1, 1, 1))
+    return out.get()[0]
+
+
+def _module(x):
+    return SourceModule(TOTAL), lambda it: _called(it.get_function("total"), x)
+
+
+def _function(x):
+    return SourceModule(TOTAL).get_function("total"), lambda it: _called(it, x)
+
+
+def _prepared(x):
+    def call(function):
         out = gpuarray.zeros(1, np.int32)
-        it.get_function("total")(x, out, block=(1, 1, 1))
+        function.prepared_call((1, 1), (1, 1, 1), x.gpudata, out.gpudata)
         return out.get()[0]
 
-    return SourceModule(text), call
+    return SourceModule(TOTAL).get_function("total").prepare("PP"), call
+
+
+def _module_of_bytes(x):
+    return driver.module_from_buffer(compiler.compile(TOTAL)), _module(x)[1]
+
+
+def _function_of_a_file(x):
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(compiler.compile(TOTAL))
+        file.flush()
+        module = driver.module_from_file(file.name)
+    # The file does not exist any longer.
+    return module.get_function("total"), lambda it: _called(it, x)
+
+
+KINDS = [_sum, _scan, _module, _function, _prepared, _module_of_bytes, _function_of_a_file]
 
 
 @pytest.mark.parametrize("called", [False, True])
-@pytest.mark.parametrize("kind", [_sum, _scan, _module])
+@pytest.mark.parametrize("kind", KINDS)
 def test_pickles_of_compiled_objects_are_compiled_again(kind, called):
     made, call = kind(gpuarray.to_gpu(np.array([3, 1, 2], np.int32)))
     if called:
         assert call(made) == 6
     assert call(pickle.loads(pickle.dumps(made))) == 6
     assert call(copy.copy(made)) == 6
+
+
+def test_a_pickled_function_converts_numbers_as_its_source_declares():
+    function = SourceModule("__global__ void fill(float *x, float a) { *x = a; }").get_function(
+        "fill"
+    )
+    x = gpuarray.zeros(1, np.float32)
+    pickle.loads(pickle.dumps(function))(x, 3, block=(1, 1, 1))
+    assert x.get()[0] == 3.0
+
+
+def test_a_linker_says_what_to_pickle():
+    with pytest.raises(TypeError, match="pickle the module of link_module"):
+        pickle.dumps(driver.Linker())
 
 
 def test_first_calls_of_threads_may_meet():

@@ -89,6 +89,15 @@ class CudaModule:
         return self.module.get_surfref(name)
 
 
+def _compiled(*given: Any) -> _core.Module:
+    """Returns the module of these arguments, which its copies and pickles contain."""
+    source, _, options, _, no_extern_c = given[:5]
+    module = module_from_buffer(compiler.compile(*given))
+    module._describe(_unit(source, no_extern_c), _options(options))
+    module._made = _compiled, given
+    return module
+
+
 class SourceModule(CudaModule):
     """A module compiled from CUDA C, ``source``, for the current device.
 
@@ -118,13 +127,11 @@ class SourceModule(CudaModule):
     ) -> None:
         _check_arch(arch)
         how = nvcc, options, keep, no_extern_c, arch, code, cache_dir, include_dirs
-        self._given = source, *how
-        self.module = module_from_buffer(compiler.compile(*self._given))
-        self.module._describe(_unit(source, no_extern_c), _options(options))
+        self.module = _compiled(source, *how)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles contain the source, and compile it for their own device."""
-        return type(self), self._given
+        return type(self), self.module._made[1]
 
 
 class DynamicModule(CudaModule):
