@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import assert_type
 
-from pygpu import autoinit, gpuarray
+from pygpu import autoinit, driver, gpuarray
 from pygpu.gpuarray import GPUArray
+from pygpu.tools import DeviceMemoryPool
 
 
 def host_copies(a: GPUArray) -> NDArray[np.float32]:
@@ -58,6 +59,27 @@ def sets(a: GPUArray) -> None:
     assert_type(gpuarray.histogram(a, 3), tuple[GPUArray, GPUArray])
 
 
+def arguments(a: GPUArray, host: NDArray[np.float32]) -> None:
+    stream, pool = driver.Stream(), DeviceMemoryPool()
+    gpuarray.sum(a, axis=(0, 1), dtype="f8", stream=stream, where=a > 0, initial=1)
+    gpuarray.sum(a, np.float64, stream, pool.allocate)
+    gpuarray.max(a, axis=0, where=[True, False, True], initial=np.float32(0))
+    gpuarray.zeros(host.size, order="F", allocator=pool.allocate)
+    gpuarray.full(np.int64(3), 1.5, np.dtype(np.float32))
+    gpuarray.concatenate([a, a], axis=None, casting="unsafe")
+    gpuarray.stack((row for row in a), axis=1)
+    gpuarray.percentile(a, [25, 75], axis=[0, 1])
+    gpuarray.where(a > 1, a, 0.0)
+    gpuarray.searchsorted([1, 2], host.ravel())
+    gpuarray.tensordot(a, host, ([0, 1], [0, 1]))
+    gpuarray.roll(a, (1, 2), axis=(0, 1))
+    gpuarray.split(a, [1], axis=1)
+    gpuarray.isclose(a, host)
+    gpuarray.linspace(0, [1, 2], 5, retstep=True)
+    gpuarray.clip(a, None, 3).transpose(1, 0).reshape(3, 2).fill(np.float32(1))
+    gpuarray.norm(a, "fro", keepdims=True)
+
+
 def numpys(a: GPUArray) -> float:
     # numpy's stubs return Any, or a type of their own, for arrays of other libraries.
     total: Any = np.sum(a, axis=0)
@@ -72,6 +94,7 @@ def main() -> None:
     assert reductions(a) == [15.0, 0.0, 2.0, 5.0]
     assert shapes(a) == (1, 2, 3)
     sets(a)
+    arguments(a, host)
     assert numpys(a) == 25.0
     assert autoinit.device == a.device
 

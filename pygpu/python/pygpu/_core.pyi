@@ -11,7 +11,19 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from typing_extensions import CapsuleType, Self, disjoint_base
 
 from . import ipc as _ipc
-from ._array import Allocator, Axis, Casting, DType, Mask, Number, OnStream, Operand, Order, Shape
+from ._array import (
+    Allocator,
+    Axis,
+    Casting,
+    DType,
+    Initial,
+    Mask,
+    Number,
+    OnStream,
+    Operand,
+    Order,
+    Shape,
+)
 from ._array import Out as _Out
 from ._array import reductions as _reductions
 from ._array import shapes as _shapes
@@ -195,7 +207,7 @@ class GPUArray:
         axis: Axis = None,
         out: _Out = None,
         keepdims: bool | None = None,
-        initial: Number | None = ...,
+        initial: Initial = ...,
         where: Mask = ...,
         stream: OnStream = None,
         allocator: Allocator = None,
@@ -208,21 +220,21 @@ class GPUArray:
         dtype: DType = None,
         out: _Out = None,
         keepdims: bool | None = None,
-        initial: Number | None = ...,
+        initial: Initial = ...,
         where: Mask = ...,
         stream: OnStream = None,
         allocator: Allocator = None,
     ) -> GPUArray: ...
     prod = sum
     def argmax(
-        self, axis: int | None = None, out: _Out = None, *, keepdims: bool = False
+        a, axis: int | None = None, out: _Out = None, *, keepdims: bool = False
     ) -> GPUArray: ...
     argmin = argmax
     argpartition = _order.argpartition
     choose = _numeric.choose
     clip = _numeric.clip
     def cumsum(
-        self,
+        a,
         axis: int | None = None,
         dtype: DType = None,
         out: _Out = None,
@@ -456,6 +468,7 @@ class Event:
 @final
 class Module:
     log: str
+    _made: tuple[Any, ...]
     def get_function(self, name: str) -> Function: ...
     def get_global(self, name: str) -> tuple[int, int]: ...
     def get_texref(self, name: str) -> TextureReference: ...
@@ -491,10 +504,12 @@ class Function:
         stream: OnStream = None,
         shared: int = 0,
         texrefs: Any = None,
-        time_kernel: bool = False,
+        time_kernel: Literal[False] = False,
         cooperative: bool = False,
         **kwargs: Any,
-    ) -> float | None: ...
+    ) -> None: ...
+    @overload
+    def __call__(self, *args: Any, time_kernel: bool, **kwargs: Any) -> float | None: ...
     def param_set_texref(self, texref: TextureReference) -> None: ...
     def prepare(self, arg_types: Any, texrefs: Any = None) -> Function: ...
     def prepared_call(

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from typing import Literal, Protocol, SupportsIndex, TypeAlias
 
     import numpy as np
+    from numpy._globals import _NoValueType as Unset
     from numpy.typing import ArrayLike, DTypeLike
 
     from .._core import GPUArray
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     Out: TypeAlias = GPUArray | None
     Number: TypeAlias = bool | int | float | complex | np.generic
     Operand: TypeAlias = GPUArray | Number | list[Any] | tuple[Any, ...]
-    Mask: TypeAlias = GPUArray | bool | np.bool_ | list[Any] | tuple[Any, ...]
+    Mask: TypeAlias = GPUArray | bool | np.bool_ | list[Any] | tuple[Any, ...] | Unset
+    Initial: TypeAlias = Number | Unset | None
     DType: TypeAlias = DTypeLike | None
     Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
     Axis: TypeAlias = int | Sequence[int] | None
@@ -32,4 +34,4 @@ if TYPE_CHECKING:
     Allocator: TypeAlias = Callable[[int], Any] | None
 else:  # The names at run time. The types would take time to import.
     Array = Number = Operand = Mask = DType = Shape = Axis = Sections = Order = Casting = Any
-    Allocator = Out = OnStream = Any
+    Initial = Allocator = Out = OnStream = Unset = Any

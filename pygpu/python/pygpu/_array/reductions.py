@@ -22,7 +22,7 @@ from .. import _core
 from .._arguments import along_axis, check_holds, gpu_array, has_fractions, same_shape, stored
 from .._core import GPUArray, Reduction
 from .._documentation import member
-from . import Allocator, Axis, DType, Mask, Number, OnStream, Operand, Out
+from . import Allocator, Axis, DType, Initial, Mask, OnStream, Operand, Out, Unset
 from .advanced_indexing import take
 from .creation import to_gpu
 from .shapes import broadcast_to
@@ -159,7 +159,7 @@ def sum(
     axis: Axis = None,
     out: Out = None,
     keepdims: bool = False,
-    initial: Number | None = UNSET,
+    initial: Initial = UNSET,
     where: Mask = UNSET,
 ) -> GPUArray:
     """Returns the sum of the elements, along axes or of all.
@@ -193,7 +193,7 @@ def prod(
     dtype: DType = None,
     out: Out = None,
     keepdims: bool = False,
-    initial: Number | None = UNSET,
+    initial: Initial = UNSET,
     where: Mask = UNSET,
     *,
     stream: OnStream = None,
@@ -236,7 +236,7 @@ def _extreme(
     axis: Axis = None,
     out: Out = None,
     keepdims: bool = False,
-    initial: Number | None = UNSET,
+    initial: Initial = UNSET,
     where: Mask = UNSET,
     allocator: Allocator = None,
 ) -> GPUArray:
@@ -282,7 +282,7 @@ def _of_numbers(
     dtype: DType = None,
     out: Out = None,
     keepdims: bool = False,
-    initial: Number | None = UNSET,
+    initial: Initial = UNSET,
     where: Mask = UNSET,
 ) -> GPUArray:
     numbers = without_nan(a, REDUCTIONS[name][0])
@@ -356,8 +356,8 @@ def _spread(
     keepdims: bool = False,
     *,
     where: Mask = UNSET,
-    mean: Operand = UNSET,
-    correction: float = UNSET,
+    mean: Operand | Unset = UNSET,
+    correction: float | Unset = UNSET,
     stream: OnStream = None,
     allocator: Allocator = None,
 ) -> GPUArray:
@@ -372,9 +372,10 @@ def _spread(
     compute, result_dtype = _moment_dtypes(a, dtype)
     mask = _core.full((), np.bool_, True) if mask is None else mask
     center, count = _mean_where(a, mask, axis, compute, True, allocator)
-    apart = a.astype(compute) - (center if mean is UNSET else mean)
+    other: Any = center if mean is UNSET else mean
+    apart = a.astype(compute) - other
     if apart.shape != a.shape:
-        raise ValueError(f"mean has shape {np.shape(mean)}; {center.shape} is needed (keepdims)")
+        raise ValueError(f"mean has shape {np.shape(other)}; {center.shape} is needed (keepdims)")
     squares = (apart * apart.conj()).real if compute.kind == "c" else apart * apart
     total = reduce_some(
         "sum", squares, where=mask, axis=axis, keepdims=keepdims, allocator=allocator

@@ -12,7 +12,7 @@ import numpy as np
 from ... import _core
 from ..._arguments import gpu_array, has_fractions, normalize_axis_index, stored, whole
 from ..._core import GPUArray, stack
-from .. import Array, Axis, Operand, Out
+from .. import Array, Axis, Operand, Out, Unset
 from ..creation import arange
 from ..reductions import UNSET, cumsum
 from ..shapes import broadcast_arrays, broadcast_to, concatenate, flip
@@ -148,7 +148,11 @@ def array_equal(a1: Array, a2: Array, equal_nan: bool = False) -> bool:
 
 
 def diff(
-    a: GPUArray, n: int = 1, axis: int = -1, prepend: Array = UNSET, append: Array = UNSET
+    a: GPUArray,
+    n: int = 1,
+    axis: int = -1,
+    prepend: Array | Unset = UNSET,
+    append: Array | Unset = UNSET,
 ) -> GPUArray:
     """Returns the differences of neighbours along an axis, as :func:`numpy.diff`."""
     if whole("n", n) < 0:

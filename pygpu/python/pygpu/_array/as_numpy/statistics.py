@@ -12,7 +12,7 @@ from ... import _core
 from ..._arguments import stored
 from ..._core import GPUArray, stack
 from ..._documentation import member
-from .. import Array, Axis, DType, Mask, Number, Operand, Out, reductions
+from .. import Array, Axis, DType, Initial, Mask, Operand, Out, Unset, reductions
 from ..reductions import UNSET, degrees_of, fit_mask, mask_of
 from ..reductions import mean as mean_of
 from ..shapes import broadcast_to, concatenate, vstack
@@ -299,7 +299,7 @@ def _extreme(
     axis: Axis = None,
     out: Out = None,
     keepdims: bool = False,
-    initial: Number | None = UNSET,
+    initial: Initial = UNSET,
     where: Mask = UNSET,
 ) -> GPUArray:
     a, reduce = on_device(a), getattr(reductions, name)
@@ -370,8 +370,8 @@ def _spread(
     keepdims: bool = False,
     *,
     where: Mask = UNSET,
-    mean: Operand = UNSET,
-    correction: float = UNSET,
+    mean: Operand | Unset = UNSET,
+    correction: float | Unset = UNSET,
 ) -> GPUArray:
     a, spread = on_device(a), getattr(reductions, name)
     numbers, ddof = _numbers(a, where), degrees_of(ddof, correction)
