@@ -140,10 +140,6 @@ class ptr_wrapper:
         pointer._block, pointer._keep = block, keep
         return pointer
 
-    @property
-    def _is_alive(self) -> bool:
-        return self._block is None or self._block.alive
-
     def create(self, N: int) -> None:
         """Allocates host memory for ``N`` elements, undefined, and points there instead."""
         block = Block.on_host(count("N", N), self.dtype)
@@ -159,7 +155,7 @@ class ptr_wrapper:
 
     def is_safe(self) -> bool:
         """Returns True if it points to host memory that Python manages."""
-        return self._safe and self._is_alive
+        return self._safe and (self._block is None or self._block.alive)
 
     def get(self) -> tuple[int | None, bool]:
         """Returns the address and True if the pointer is safe, else None and False."""

@@ -4,11 +4,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, TypeAlias, TypeVar, final, overload
+from typing import Any, ClassVar, Final, Literal, TypeAlias, final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
-from typing_extensions import CapsuleType, Self, disjoint_base
+from typing_extensions import CapsuleType, Self, TypeVar, disjoint_base
 
 from . import ipc as _ipc
 from ._array import (
@@ -65,7 +65,7 @@ _Rows: TypeAlias = tuple[Any, int, tuple[int, int, int, int, int]]
 _ArrowArray: TypeAlias = tuple[Any, ...]
 # Format, name, metadata, flags, children, dictionary.
 _ArrowSchema: TypeAlias = tuple[Any, ...]
-_Host = TypeVar("_Host", bound=NDArray[Any])
+_Host = TypeVar("_Host", bound=NDArray[Any], default=NDArray[Any])
 
 @final
 class fused:
@@ -129,28 +129,15 @@ class GPUArray:
         self, ary: ArrayLike, async_: bool = False, stream: OnStream = None, **kwargs: Any
     ) -> None: ...
     def set_async(self, ary: ArrayLike, stream: OnStream = None) -> None: ...
-    @overload
     def get(
         self,
-        ary: _Host,
-        pagelocked: bool = ...,
-        async_: bool = ...,
-        stream: OnStream = ...,
-        **kwargs: Any,
-    ) -> _Host: ...
-    @overload
-    def get(
-        self,
-        ary: None = None,
+        ary: _Host | None = None,
         pagelocked: bool = False,
         async_: bool = False,
         stream: OnStream = None,
         **kwargs: Any,
-    ) -> NDArray[Any]: ...
-    @overload
-    def get_async(self, stream: OnStream = None, ary: None = None) -> NDArray[Any]: ...
-    @overload
-    def get_async(self, stream: OnStream = None, *, ary: _Host) -> _Host: ...
+    ) -> _Host: ...
+    def get_async(self, stream: OnStream = None, ary: _Host | None = None) -> _Host: ...
     def copy(self, stream: OnStream | Order = None, *, order: Order = "K") -> GPUArray: ...
     def __copy__(self) -> GPUArray: ...
     def __deepcopy__(self, _memo: Any) -> GPUArray: ...

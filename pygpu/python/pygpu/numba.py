@@ -94,9 +94,7 @@ def _define() -> type[Any]:
         ) -> Any:
             """Allocates page-locked host memory."""
             flags = 2 * bool(mapped) | bool(portable) | 4 * bool(wc)
-            array = self._on_device(
-                lambda: driver.pagelocked_empty((size,), _BYTE, mem_flags=flags)
-            )
+            array = self._on_device(lambda: driver.pagelocked_empty(size, _BYTE, mem_flags=flags))
             key = array.ctypes.data
             finalizer = self._finalizer(array.base, key, size)
             context, address = weakref.proxy(self.context), host_address(key)

@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     # A stream of this package or of another one, a handle, or None for the array's own.
     OnStream: TypeAlias = CudaStream | int | None
     Out: TypeAlias = GPUArray | None
+    Arrays: TypeAlias = Iterable[Array]
     Number: TypeAlias = bool | int | float | complex | np.generic
     Operand: TypeAlias = GPUArray | Number | list[Any] | tuple[Any, ...]
     Mask: TypeAlias = GPUArray | bool | np.bool_ | list[Any] | tuple[Any, ...] | Unset
     Initial: TypeAlias = Number | Unset | None
     DType: TypeAlias = DTypeLike | None
     Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
-    Axis: TypeAlias = int | Sequence[int] | None
+    Axes: TypeAlias = int | Sequence[int]
+    Axis: TypeAlias = Axes | None
     Sections: TypeAlias = SupportsIndex | Iterable[SupportsIndex]
     Order: TypeAlias = Literal["C", "F", "A", "K"] | None
     Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
@@ -34,4 +36,4 @@ if TYPE_CHECKING:
     Allocator: TypeAlias = Callable[[int], Any] | None
 else:  # The names at run time. The types would take time to import.
     Array = Number = Operand = Mask = DType = Shape = Axis = Sections = Order = Casting = Any
-    Initial = Allocator = Out = OnStream = Unset = Any
+    Initial = Allocator = Out = OnStream = Unset = Arrays = Axes = Any

@@ -17,6 +17,8 @@ from .._core import GPUArray
 from . import Allocator, Array, DType, OnStream, Order, Shape
 from .shapes import diagonal, moveaxis
 
+_PLAIN = list | tuple | bool | int | float | complex | np.generic
+
 
 def to_gpu(ary: Array, allocator: Allocator = None) -> GPUArray:
     """Copies the numpy array ``ary`` to the device, in memory of ``allocator``.
@@ -26,14 +28,10 @@ def to_gpu(ary: Array, allocator: Allocator = None) -> GPUArray:
     >>> gpuarray.to_gpu(np.array([1, 2])).get()
     array([1, 2])
     """
-    ary = ary if isinstance(ary, np.ndarray) else _as_numpy(ary)
+    # Other objects are arrays, or refused later.
+    if not isinstance(ary, np.ndarray) and isinstance(ary, _PLAIN):
+        ary = np.asarray(ary)
     return _core.to_gpu(ary, allocator)
-
-
-def _as_numpy(value: Any) -> Any:
-    if isinstance(value, list | tuple | bool | int | float | complex | np.generic):
-        return np.asarray(value)
-    return value  # an array, or refused later
 
 
 def to_gpu_async(ary: Array, allocator: Allocator = None, stream: OnStream = None) -> GPUArray:
@@ -124,8 +122,7 @@ def ones_like(
     other_ary: GPUArray, dtype: DType = None, order: Order = "K", *, shape: Shape | None = None
 ) -> GPUArray:
     """Returns a new array of ones like another, as :func:`numpy.ones_like`."""
-    result = empty_like(other_ary, dtype, order, shape=shape)
-    return result.fill(np.ones((), result.dtype))
+    return full_like(other_ary, 1, dtype, order, shape=shape)
 
 
 def full_like(

@@ -153,10 +153,8 @@ class RandomNumberGenerator:
         count = self.block_count * self.generators_per_block
         gpu_array("i", i)
         if i.dtype.kind not in "iu" or i.size != count:
-            raise TypeError(
-                f"i.dtype is {i.dtype} and i.size {i.size}; {count} integers are needed, one for "
-                "each state"
-            )
+            needed = f"{count} integers are needed, one for each state"
+            raise TypeError(f"i.dtype is {i.dtype} and i.size {i.size}; {needed}")
         amounts = i.get(stream=stream).reshape(-1)
         if amounts.min() < 0:
             raise ValueError(f"i has the element {amounts.min()}; no state can jump back")

@@ -176,10 +176,8 @@ def sum(
     dtype : dtype, optional. The dtype of the sum: by default the dtype of `a`, as in PyCUDA; with
         `axis`, `keepdims`, `initial` or `where` numpy's, which widens small integers. An axis in
         its place is accepted.
-    stream, allocator : Stream and callable, optional. The stream of the work, and the result's
-        allocator.
-    axis, out, keepdims, initial, where : optional. As in :func:`numpy.sum`; ``where`` is a
-        GPUArray, a list or a bool.
+    stream, allocator : optional. As in other functions.
+    axis, out, keepdims, initial, where : optional. As in numpy; ``where`` is no numpy array.
     """
     if dtype is axis is None and not keepdims and initial is where is UNSET:
         return gpu_array("a", a).sum(a.dtype, stream, allocator, out=out)
@@ -434,10 +432,8 @@ def _first(
     a, axis = along_axis(a, axis)
     length = a.shape[axis]
     if length == 0:
-        raise ValueError(
-            f"attempt to get the position of an extreme element of an empty sequence: a has shape "
-            f"{a.shape}"
-        )
+        what = "the position of an extreme element of an empty sequence"
+        raise ValueError(f"attempt to get {what}: a has shape {a.shape}")
     result = _core.position(reduction, a, axis, keepdims)
     if keepdims and a.ndim != ndim:
         result = result.reshape((1,) * ndim)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from .._arguments import (
 )
 from .._core import GPUArray
 from .._documentation import member
-from . import Allocator, Array, Axis, Casting, DType, Order, Out, Sections, Shape
+from . import Allocator, Array, Arrays, Axes, Axis, Casting, DType, Order, Out, Sections, Shape
 
 __all__ = ["array_split", "broadcast_arrays", "broadcast_to", "concatenate", "diagonal"]
 __all__ += ["expand_dims", "flip", "fliplr", "flipud", "hstack", "moveaxis", "repeat", "reshape"]
@@ -66,9 +66,7 @@ def swapaxes(a: GPUArray, axis1: int, axis2: int) -> GPUArray:
     return a.transpose(order) if order else a.view()
 
 
-def moveaxis(
-    a: GPUArray, source: int | Sequence[int], destination: int | Sequence[int]
-) -> GPUArray:
+def moveaxis(a: GPUArray, source: Axes, destination: Axes) -> GPUArray:
     """Returns the view with axes moved to other positions, as :func:`numpy.moveaxis`."""
     sources = normalize_axis_tuple(source, gpu_array("a", a).ndim, "source")
     places = normalize_axis_tuple(destination, a.ndim, "destination")
@@ -83,7 +81,7 @@ def moveaxis(
     return a.transpose(order) if order else a.view()
 
 
-def expand_dims(a: GPUArray, axis: int | Sequence[int]) -> GPUArray:
+def expand_dims(a: GPUArray, axis: Axes) -> GPUArray:
     """Returns a view with new axes of extent 1, as :func:`numpy.expand_dims`."""
     axes = axis if isinstance(axis, tuple | list) else (axis,)
     ndim = gpu_array("a", a).ndim + len(axes)
@@ -175,7 +173,7 @@ def _converted(arrays: Any, out: Any, dtype: Any, casting: Any) -> Any:
 
 
 def concatenate(
-    arrays: Iterable[Array],
+    arrays: Arrays,
     axis: int | None = 0,
     allocator: Allocator = None,
     *,
@@ -192,7 +190,7 @@ def concatenate(
 
 
 def stack(
-    arrays: Iterable[Array],
+    arrays: Arrays,
     axis: int = 0,
     allocator: Allocator = None,
     *,
@@ -205,18 +203,14 @@ def stack(
     return stored(_core.stack(arrays, axis, allocator), out)
 
 
-def hstack(
-    tup: Iterable[Array], *, dtype: DType = None, casting: Casting = "same_kind"
-) -> GPUArray:
+def hstack(tup: Arrays, *, dtype: DType = None, casting: Casting = "same_kind") -> GPUArray:
     """Joins arrays along the second axis, vectors along their axis, as :func:`numpy.hstack`."""
     arrays = [a.reshape(1) if a.ndim == 0 else a for a in _joined("tup", tup)]
     axis = 0 if arrays and arrays[0].ndim == 1 else 1
     return concatenate(arrays, axis, dtype=dtype, casting=casting)
 
 
-def vstack(
-    tup: Iterable[Array], *, dtype: DType = None, casting: Casting = "same_kind"
-) -> GPUArray:
+def vstack(tup: Arrays, *, dtype: DType = None, casting: Casting = "same_kind") -> GPUArray:
     """Joins arrays along the first axis, vectors as rows, as :func:`numpy.vstack`."""
     arrays = [a.reshape(1, -1) if a.ndim < 2 else a for a in _joined("tup", tup)]
     return concatenate(arrays, 0, dtype=dtype, casting=casting)

@@ -82,9 +82,7 @@ def compile(
     backend = _core.choose_backend()
     if _is_asked_for(nvcc, flags, target):
         with _told(source, kept=False):
-            return _compile_by_nvcc(
-                nvcc, source, flags, keep, no_extern_c, arch, code, folders, target
-            )
+            return _by_nvcc(nvcc, source, flags, keep, no_extern_c, arch, code, folders, target)
     if target == "ptx" and backend != "cuda":
         raise Unsupported(
             f'target is "ptx", which the backend {backend} does not have; allowed is "cubin", '
@@ -338,7 +336,7 @@ def _name(option: str) -> str:
     return option.split("=", 1)[0]
 
 
-def _compile_by_nvcc(
+def _by_nvcc(
     nvcc: str,
     source: str,
     options: Sequence[str],

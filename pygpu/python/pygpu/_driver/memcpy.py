@@ -376,14 +376,12 @@ def matrix_to_texref(matrix: Any, texref: TextureReference, order: str) -> None:
     bind_array_to_texref(matrix_to_array(matrix, order), texref)
 
 
-def _copy_row(
-    size: int, source: str, src: Any, src_x: int, target: str, dst: Any, dst_x: int
-) -> None:
+def _copy_row(len: int, source: str, src: Any, src_x: int, to: str, dst: Any, dst_x: int) -> None:
     check_textures("memcpy")
     copy = Memcpy2D()
-    copy.width_in_bytes, copy.height = _arguments.whole("len", size), 1
+    copy.width_in_bytes, copy.height = _arguments.whole("len", len), 1
     getattr(copy, f"set_src_{source}")(src)
-    getattr(copy, f"set_dst_{target}")(dst)
+    getattr(copy, f"set_dst_{to}")(dst)
     copy.src_x_in_bytes, copy.dst_x_in_bytes = src_x, dst_x
     copy(aligned=True)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy import ndarray
 
 from .. import _arguments, _core
 from .._arguments import plain_dtype
@@ -142,7 +143,7 @@ def to_device(bf_obj: Any) -> DeviceAllocation:
     return result
 
 
-def from_device(devptr: Any, shape: Shape, dtype: DType, order: Order = "C") -> np.ndarray:
+def from_device(devptr: Any, shape: Shape, dtype: DType, order: Order = "C") -> ndarray:
     """Copies device memory ``devptr`` to a new numpy array of ``shape``, ``dtype`` and ``order``.
 
     >>> driver.from_device(driver.to_device(np.arange(3)), 3, np.int64)
@@ -153,7 +154,7 @@ def from_device(devptr: Any, shape: Shape, dtype: DType, order: Order = "C") -> 
     return result
 
 
-def from_device_like(devptr: Any, other_ary: Any) -> np.ndarray:
+def from_device_like(devptr: Any, other_ary: Any) -> ndarray:
     """Copies device memory ``devptr`` to a new numpy array with ``other_ary``'s shape and dtype.
 
     >>> driver.from_device_like(driver.to_device(np.arange(3)), np.empty(3, np.int64))
@@ -276,7 +277,7 @@ _MANAGED = _PAGE_LOCKED | {
 _ZEROS, _UNDEFINED = "of zeros", "of undefined elements"
 
 
-def _cleared(array: np.ndarray) -> np.ndarray:
+def _cleared(array: np.ndarray) -> ndarray:
     """Clears all bytes of an array, also those between fields, as ``numpy.zeros`` does."""
     ctypes.memset(array.ctypes.data, 0, array.nbytes)
     return array
@@ -289,26 +290,22 @@ def _like(array: Any) -> tuple[Any, Any, Order]:
 
 
 @documented(_NEW, values=_ZEROS, **_PAGE_LOCKED)
-def pagelocked_zeros(
-    shape: Shape, dtype: DType, order: Order = "C", mem_flags: int = 0
-) -> np.ndarray:
+def pagelocked_zeros(shape: Shape, dtype: DType, order: Order = "C", mem_flags: int = 0) -> ndarray:
     return _cleared(pagelocked_empty(shape, dtype, order, mem_flags))
 
 
 @documented(_LIKE, values=_UNDEFINED, **_PAGE_LOCKED)
-def pagelocked_empty_like(array: Any, mem_flags: int = 0) -> np.ndarray:
+def pagelocked_empty_like(array: Any, mem_flags: int = 0) -> ndarray:
     return pagelocked_empty(*_like(array), mem_flags)
 
 
 @documented(_LIKE, values=_ZEROS, **_PAGE_LOCKED)
-def pagelocked_zeros_like(array: Any, mem_flags: int = 0) -> np.ndarray:
+def pagelocked_zeros_like(array: Any, mem_flags: int = 0) -> ndarray:
     return pagelocked_zeros(*_like(array), mem_flags)
 
 
 @documented(_NEW, values=_UNDEFINED, **_ALIGNED)
-def aligned_empty(
-    shape: Shape, dtype: DType, order: Order = "C", alignment: int = 4096
-) -> np.ndarray:
+def aligned_empty(shape: Shape, dtype: DType, order: Order = "C", alignment: int = 4096) -> ndarray:
     alignment = _arguments.whole("alignment", alignment)
     if alignment < 1 or alignment & (alignment - 1):
         raise ValueError(f"alignment is {alignment}; a power of two is needed")
@@ -316,42 +313,38 @@ def aligned_empty(
     extents = _arguments.extents("shape", shape)
     size = math.prod(extents) * dtype.itemsize
     if size + alignment > sys.maxsize:
-        raise MemoryError(
-            f"shape is {extents}; its size in bytes, {size}, exceeds the address space"
-        )
+        raise MemoryError(f"shape is {extents}; its {size} bytes exceed the address space")
     memory = np.asarray(AlignedHostAllocation(size, alignment))
     return memory.view(dtype).reshape(extents, order=order)  # type: ignore[arg-type]
 
 
 @documented(_NEW, values=_ZEROS, **_ALIGNED)
-def aligned_zeros(
-    shape: Shape, dtype: DType, order: Order = "C", alignment: int = 4096
-) -> np.ndarray:
+def aligned_zeros(shape: Shape, dtype: DType, order: Order = "C", alignment: int = 4096) -> ndarray:
     return _cleared(aligned_empty(shape, dtype, order, alignment))
 
 
 @documented(_LIKE, values=_UNDEFINED, **_ALIGNED)
-def aligned_empty_like(array: Any, alignment: int = 4096) -> np.ndarray:
+def aligned_empty_like(array: Any, alignment: int = 4096) -> ndarray:
     return aligned_empty(*_like(array), alignment)
 
 
 @documented(_LIKE, values=_ZEROS, **_ALIGNED)
-def aligned_zeros_like(array: Any, alignment: int = 4096) -> np.ndarray:
+def aligned_zeros_like(array: Any, alignment: int = 4096) -> ndarray:
     return aligned_zeros(*_like(array), alignment)
 
 
 @documented(_NEW, values=_ZEROS, **_MANAGED)
-def managed_zeros(shape: Shape, dtype: DType, order: Order = "C", mem_flags: int = 0) -> np.ndarray:
+def managed_zeros(shape: Shape, dtype: DType, order: Order = "C", mem_flags: int = 0) -> ndarray:
     return _cleared(managed_empty(shape, dtype, order, mem_flags))
 
 
 @documented(_LIKE, values=_UNDEFINED, **_MANAGED)
-def managed_empty_like(array: Any, mem_flags: int = 0) -> np.ndarray:
+def managed_empty_like(array: Any, mem_flags: int = 0) -> ndarray:
     return managed_empty(*_like(array), mem_flags)
 
 
 @documented(_LIKE, values=_ZEROS, **_MANAGED)
-def managed_zeros_like(array: Any, mem_flags: int = 0) -> np.ndarray:
+def managed_zeros_like(array: Any, mem_flags: int = 0) -> ndarray:
     return managed_zeros(*_like(array), mem_flags)
 
 

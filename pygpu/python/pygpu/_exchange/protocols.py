@@ -329,15 +329,13 @@ def _host_view(tensor: _Tensor) -> np.ndarray[Any, Any]:
     return np.ndarray(shape, dtype, memory, -low, strides)
 
 
-def _steps(
-    shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int
-) -> tuple[int, ...]:
+def _steps(shape: tuple[int, ...], strides: tuple[int, ...] | None, size: int) -> tuple[int, ...]:
     if strides is None:
-        return c_contiguous_strides(itemsize, shape)
+        return c_contiguous_strides(size, shape)
     if len(strides) != len(shape):
         return strides
     # The stride of an axis of one element may be any number.
-    return tuple(itemsize if n == 1 else it for n, it in zip(shape, strides, strict=True))
+    return tuple(size if n == 1 else it for n, it in zip(shape, strides, strict=True))
 
 
 def _unreachable(address: int, shape: Any, strides: Any) -> InvalidArgument:

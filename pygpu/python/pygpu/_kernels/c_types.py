@@ -122,14 +122,6 @@ class _Field(NamedTuple):
     shape: tuple[int, ...]
 
 
-def _fields(dtype: np.dtype[Any]) -> list[_Field]:
-    entries = dtype.fields
-    assert entries is not None
-    names = sorted(dtype.names or (), key=lambda it: entries[it][1])
-    fields = {name: entries[name][0] for name in names}
-    return [_Field(name, *(it.subdtype or (it, ()))) for name, it in fields.items()]
-
-
 # The declarations of structures from match_dtype_to_c_struct, by name, after those they contain.
 _declarations: dict[str, list[str]] = {}
 
@@ -159,9 +151,11 @@ def match_dtype_to_c_struct(
         if _arguments.instance("device", device, driver.Device) != current:
             raise ValueError(f"device is {device!r}; the current context is on {current!r}")
     dtype = np.dtype(dtype)
-    if dtype.names is None:
+    entries = dtype.fields
+    if entries is None:
         raise TypeError(f"dtype is {dtype}; a record (a dtype with fields) is needed")
-    fields = _fields(dtype)
+    types = {it: entries[it][0] for it in sorted(dtype.names or (), key=lambda it: entries[it][1])}
+    fields = [_Field(it, *(type.subdtype or (type, ()))) for it, type in types.items()]
     for what in (name, *(field.name for field in fields)):
         if not (what.isidentifier() and what.isascii()):
             raise ValueError(f"{what!r} is not a name in C")

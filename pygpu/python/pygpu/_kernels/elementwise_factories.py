@@ -29,9 +29,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _core
 from .._array import DType
-from .._core import GPUArray
+from .._core import Function, GPUArray
 from .._documentation import member
 from ..tools import context_dependent_memoize
 from .c_types import ScalarArg, VectorArg, dtype_to_ctype
@@ -49,7 +48,7 @@ def _typed(arguments: str, **types: Any) -> str:
     return arguments.format(**{name: dtype_to_ctype(dtype) for name, dtype in types.items()})
 
 
-def _unary(value: str, dtype: DType, dtype_z: DType, name: str) -> _core.Function:
+def _unary(value: str, dtype: DType, dtype_z: DType, name: str) -> Function:
     arguments = _typed("{y} *y, {z} *z", y=dtype, z=dtype_z)
     return _kernel(arguments, f"z[i] = {value}", name)
 
@@ -57,7 +56,7 @@ def _unary(value: str, dtype: DType, dtype_z: DType, name: str) -> _core.Functio
 @context_dependent_memoize
 def get_linear_combination_kernel(
     summand_descriptors: Sequence[tuple[bool, Any, Any]], dtype_z: DType
-) -> tuple[_core.Function, list[TextureReference]]:
+) -> tuple[Function, list[TextureReference]]:
     """Returns a kernel of ``z = a0 x0 + a1 x1 + ...``, and texture references.
 
     The kernel's arguments are ``a0, x0, a1, x1, ..., z, n``, without the factors in device memory:
@@ -97,7 +96,7 @@ def get_axpbyz_kernel(
     dtype_z: DType,
     x_is_scalar: bool = False,
     y_is_scalar: bool = False,
-) -> _core.Function:
+) -> Function:
     """Returns a kernel of ``z = a x + b y``, with the arguments ``a, x, b, y, z, n``.
 
     If ``x_is_scalar`` or ``y_is_scalar`` is True, that array has one element, used for all results.
@@ -109,7 +108,7 @@ def get_axpbyz_kernel(
     return _kernel(arguments, f"z[i] = {total}", "axpbyz")
 
 
-def get_axpbz_kernel(dtype_x: DType, dtype_z: DType) -> _core.Function:
+def get_axpbz_kernel(dtype_x: DType, dtype_z: DType) -> Function:
     """Returns a kernel of ``z = a x + b``, with the arguments ``a, x, b, z, n``."""
     arguments = _typed("{z} a, {x} *x, {z} b, {z} *z", x=dtype_x, z=dtype_z)
     return _kernel(arguments, "z[i] = a * x[i] + b", "axpb")
@@ -122,7 +121,7 @@ def get_binary_op_kernel(
     operator: str,
     x_is_scalar: bool = False,
     y_is_scalar: bool = False,
-) -> _core.Function:
+) -> Function:
     """Returns a kernel of ``z = x operator y``, with the arguments ``x, y, z, n``.
 
     ``operator`` is one of C: ``"*"``, ``"<"``. ``x_is_scalar`` and ``y_is_scalar`` are as in
@@ -135,23 +134,19 @@ def get_binary_op_kernel(
     return _kernel(arguments, f"z[i] = {value}", "multiply")
 
 
-def get_rdivide_elwise_kernel(dtype_x: DType, dtype_z: DType) -> _core.Function:
+def get_rdivide_elwise_kernel(dtype_x: DType, dtype_z: DType) -> Function:
     """Returns a kernel of ``z = y / x`` with a number ``y``: it takes ``x, y, z, n``."""
     arguments = _typed("{x} *x, {z} y, {z} *z", x=dtype_x, z=dtype_z)
     return _kernel(arguments, "z[i] = y / x[i]", "divide_r")
 
 
-def get_scalar_op_kernel(
-    dtype_x: DType, dtype_a: DType, dtype_y: DType, operator: str
-) -> _core.Function:
+def get_scalar_op_kernel(dtype_x: DType, dtype_a: DType, dtype_y: DType, operator: str) -> Function:
     """Returns a kernel of ``y = x operator a``, ``operator`` one of C: it takes ``x, a, y, n``."""
     arguments = _typed("{x} *x, {a} a, {y} *y", x=dtype_x, a=dtype_a, y=dtype_y)
     return _kernel(arguments, f"y[i] = x[i] {operator} a", "scalarop_kernel")
 
 
-def get_binary_func_kernel(
-    func: str, dtype_x: DType, dtype_y: DType, dtype_z: DType
-) -> _core.Function:
+def get_binary_func_kernel(func: str, dtype_x: DType, dtype_y: DType, dtype_z: DType) -> Function:
     """Returns a kernel of ``z = func(x, y)``, a function in CUDA C: it takes ``x, y, z, n``."""
     arguments = _typed("{x} *x, {y} *y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
     return _kernel(arguments, f"z[i] = {func}(x[i], y[i])", f"{func}_kernel")
@@ -159,7 +154,7 @@ def get_binary_func_kernel(
 
 def get_binary_func_scalar_kernel(
     func: str, dtype_x: DType, dtype_y: DType, dtype_z: DType
-) -> _core.Function:
+) -> Function:
     """Returns :func:`get_binary_func_kernel` of ``func`` for a number ``y``."""
     arguments = _typed("{x} *x, {y} y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
     return _kernel(arguments, f"z[i] = {func}(x[i], y)", f"{func}_kernel")
@@ -167,7 +162,7 @@ def get_binary_func_scalar_kernel(
 
 def get_binary_minmax_kernel(
     func: str, dtype_x: DType, dtype_y: DType, dtype_z: DType, use_scalar: bool
-) -> _core.Function:
+) -> Function:
     """Returns a kernel of ``min``, ``fmin`` or ``fminf``, or of ``max``, as ``func`` and the dtypes
     need it; it takes ``x, y, z, n``, with a number ``y`` if ``use_scalar`` is True.
     """
@@ -183,7 +178,7 @@ def get_binary_minmax_kernel(
 
 def get_pow_array_kernel(
     dtype_x: DType, dtype_y: DType, dtype_z: DType, is_base_array: bool, is_exp_array: bool
-) -> _core.Function:
+) -> Function:
     """Returns a kernel of ``z = x ** y``, by ``powf`` for float32 ``z``: it takes ``x, y, z, n``.
 
     ``is_base_array`` and ``is_exp_array`` say which are arrays. Raises ``AssertionError`` if
@@ -199,39 +194,37 @@ def get_pow_array_kernel(
     return _kernel(arguments, f"z[i] = {function}({x}, {y})", "pow_method")
 
 
-def get_fmod_kernel() -> _core.Function:
+def get_fmod_kernel() -> Function:
     """Returns a kernel of ``z = fmod(arg, mod)``, all of float32: it takes ``arg, mod, z, n``."""
     arguments = "float *arg, float *mod, float *z"
     return _kernel(arguments, "z[i] = fmod(arg[i], mod[i])", "fmod_kernel")
 
 
-def get_modf_kernel() -> _core.Function:
+def get_modf_kernel() -> Function:
     """Returns a kernel that splits float32 numbers: it takes ``x, intpart, fracpart, n``."""
     arguments = "float *x, float *intpart, float *fracpart"
     return _kernel(arguments, "fracpart[i] = modf(x[i], &intpart[i])", "modf_kernel")
 
 
-def get_frexp_kernel() -> _core.Function:
+def get_frexp_kernel() -> Function:
     """Returns a kernel that splits float32 numbers: it takes ``x, significand, exponent, n``."""
     body = "int expt = 0; significand[i] = frexp(x[i], &expt); exponent[i] = expt"
     return _kernel("float *x, float *significand, float *exponent", body, "frexp_kernel")
 
 
-def get_ldexp_kernel() -> _core.Function:
+def get_ldexp_kernel() -> Function:
     """Returns a kernel of ``z = sig * 2**expt``, all of float32: it takes ``sig, expt, z, n``."""
     arguments = "float *sig, float *expt, float *z"
     return _kernel(arguments, "z[i] = ldexp(sig[i], int(expt[i]))", "ldexp_kernel")
 
 
-def get_unary_func_kernel(
-    func_name: str, in_dtype: DType, out_dtype: DType = None
-) -> _core.Function:
+def get_unary_func_kernel(func_name: str, in_dtype: DType, out_dtype: DType = None) -> Function:
     """Returns a kernel of ``z = func_name(y)``, a function in CUDA C: it takes ``y, z, n``."""
     out_dtype = in_dtype if out_dtype is None else out_dtype
     return _unary(f"{func_name}(y[i])", in_dtype, out_dtype, f"{func_name}_kernel")
 
 
-def _selection(condition: str, crit_dtype: DType, dtype: DType) -> _core.Function:
+def _selection(condition: str, crit_dtype: DType, dtype: DType) -> Function:
     declared = "{crit} *crit, {of} *then_, {of} *else_, {of} *result"
     arguments = _typed(declared, crit=crit_dtype, of=dtype)
     body = f"result[i] = crit[i] {condition} 0 ? then_[i] : else_[i]"
@@ -245,44 +238,44 @@ get_if_positive_kernel = member(_selection, ">", "get_if_positive_kernel", _SELE
 get_where_kernel = member(_selection, "!=", "get_where_kernel", _SELECTION.format("!="))
 
 
-def get_logical_not_kernel(dtype_x: DType, dtype_out: DType) -> _core.Function:
+def get_logical_not_kernel(dtype_x: DType, dtype_out: DType) -> Function:
     """Returns a kernel of ``out = x == 0``, which is 1 or 0, with the arguments ``x, out, n``."""
     arguments = _typed("{x} *x, {out} *out", x=dtype_x, out=dtype_out)
     return _kernel(arguments, "out[i] = (x[i] == 0)", "logical_not")
 
 
-def get_copy_kernel(dtype_dest: DType, dtype_src: DType) -> _core.Function:
+def get_copy_kernel(dtype_dest: DType, dtype_src: DType) -> Function:
     """Returns a kernel of ``dest = src``, as C converts, with the arguments ``dest, src, n``."""
     arguments = _typed("{to} *dest, {of} *src", to=dtype_dest, of=dtype_src)
     return _kernel(arguments, "dest[i] = src[i]", "copy")
 
 
-def get_fill_kernel(dtype: DType) -> _core.Function:
+def get_fill_kernel(dtype: DType) -> Function:
     """Returns a kernel of ``z = a`` with a number ``a``: the arguments are ``a, z, n``."""
     return _kernel(_typed("{z} a, {z} *z", z=dtype), "z[i] = a", "fill")
 
 
-def get_reverse_kernel(dtype: DType) -> _core.Function:
+def get_reverse_kernel(dtype: DType) -> Function:
     """Returns a kernel that copies an array ``y`` backwards: its arguments are ``y, z, n``."""
     return _kernel(_typed("{z} *y, {z} *z", z=dtype), "z[i] = y[n-1-i]", "reverse")
 
 
-def get_real_kernel(dtype: DType, real_dtype: DType) -> _core.Function:
+def get_real_kernel(dtype: DType, real_dtype: DType) -> Function:
     """Returns a kernel of the real parts of an array ``y``: its arguments are ``y, z, n``."""
     return _unary("real(y[i])", dtype, real_dtype, "real")
 
 
-def get_imag_kernel(dtype: DType, real_dtype: DType) -> _core.Function:
+def get_imag_kernel(dtype: DType, real_dtype: DType) -> Function:
     """Returns a kernel of the imaginary parts of an array ``y``: its arguments are ``y, z, n``."""
     return _unary("imag(y[i])", dtype, real_dtype, "imag")
 
 
-def get_conj_kernel(dtype: DType, conj_dtype: DType) -> _core.Function:
+def get_conj_kernel(dtype: DType, conj_dtype: DType) -> Function:
     """Returns a kernel of the conjugates of an array ``y``: its arguments are ``y, z, n``."""
     return _unary("pycuda::conj(y[i])", dtype, conj_dtype, "conj_kernel")
 
 
-def get_arange_kernel(dtype: DType) -> _core.Function:
+def get_arange_kernel(dtype: DType) -> Function:
     """Returns a kernel of ``z[i] = start + i step``: its arguments are ``z, start, step, n``."""
     arguments = _typed("{z} *z, {z} start, {z} step", z=dtype)
     return _kernel(arguments, "z[i] = start + i*step", "arange")
@@ -291,7 +284,7 @@ def get_arange_kernel(dtype: DType) -> _core.Function:
 @context_dependent_memoize
 def get_take_kernel(
     dtype: DType, idx_dtype: DType, vec_count: int = 1
-) -> tuple[_core.Function, list[TextureReference]]:
+) -> tuple[Function, list[TextureReference]]:
     """Returns a kernel that reads ``vec_count`` sources at indices, through texture references.
 
     Also returns the references, to be bound to the sources. The kernel's arguments are the indices,
@@ -316,7 +309,7 @@ def get_take_kernel(
 @context_dependent_memoize
 def get_take_put_kernel(
     dtype: DType, idx_dtype: DType, with_offsets: bool, vec_count: int = 1
-) -> tuple[_core.Function, list[TextureReference]]:
+) -> tuple[Function, list[TextureReference]]:
     """Returns a kernel that reads like that of :func:`get_take_kernel` and writes at indices.
 
     Also returns the texture references. The kernel's arguments are the indices of targets and of
@@ -340,7 +333,7 @@ def get_take_put_kernel(
 
 
 @context_dependent_memoize
-def get_put_kernel(dtype: DType, idx_dtype: DType, vec_count: int = 1) -> _core.Function:
+def get_put_kernel(dtype: DType, idx_dtype: DType, vec_count: int = 1) -> Function:
     """Returns a kernel that writes each source to its target at indices, which are not checked.
 
     Its arguments are the indices, ``vec_count`` targets, as many sources, and the indices' number.

@@ -62,12 +62,6 @@ _KERNELS = {"block": "PqPqI", "clear": "PQ", "tiles": "PqPqQQP"}
 _HOST_KERNELS = {"totals": "PPqQ", "states": "PQ", "parts": "PqPqQQP"}
 
 
-def _overlap(source: Any, target: Any) -> bool:
-    """Returns True if different elements of two arrays may share memory."""
-    is_same = source._address == target._address and source.strides == target.strides
-    return not is_same and may_overlap(source, target)
-
-
 class _ScanKernel:
     _exclusive: bool
 
@@ -157,7 +151,9 @@ class _ScanKernel:
         (length,) = input_ary.shape
         if length == 0:
             return output_ary
-        if _overlap(input_ary, output_ary):
+        is_same = input_ary._address == output_ary._address
+        is_same = is_same and input_ary.strides == output_ary.strides
+        if not is_same and may_overlap(input_ary, output_ary):
             # Blocks would read what others have written.
             input_ary = input_ary.astype(input_ary.dtype, stream)
         operands = (output_ary, output_ary.strides[0], input_ary, input_ary.strides[0], length)

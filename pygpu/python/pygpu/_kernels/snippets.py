@@ -74,9 +74,7 @@ def parse(arguments: str | Iterable[Any], *texts: str) -> list[Declared]:
     if len(set(names)) < len(names):
         raise ValueError(f"arguments declares a name twice: {', '.join(names)}")
     text = "\n".join(texts)
-    return [
-        it._replace(constant=it.constant and _core.is_only_read(text, it.name)) for it in declared
-    ]
+    return [a._replace(constant=a.constant and _core.is_only_read(text, a.name)) for a in declared]
 
 
 def check_text(**texts: Any) -> None:

@@ -50,9 +50,7 @@ def main(argv: Sequence[str]) -> int:
         print(json.dumps({"device": name, "elements": elements, "results": results}, indent=2))
     else:
         print("100% is the fastest copy inside the device, measured; for matmul, what the device's")
-        print(
-            "attributes promise, where it has them. Copies to and from the host have no limit here."
-        )
+        print("attributes promise, if it has them. Copies to and from the host have no limit here.")
     return 0
 
 

@@ -156,22 +156,16 @@ def memory_report() -> MemoryReport:
     return MemoryReport(live, sizes, _core.kept_memory(), free, total, _core.recorded_memory(0)[1])
 
 
-def _forget_inherited() -> None:
-    _inherited.update([piece.start for piece in _pieces()])
-
-
 def watch() -> None:
     """Begins to remember where memory is allocated, if the environment asks for it."""
     value = os.environ["PYGPU_LEAKS"].lower()
     if value in _OFF:
         return
     if value not in _ON:
-        raise ValueError(
-            f"PYGPU_LEAKS is {value!r}; allowed are {', '.join(_ON)} and {', '.join(_OFF)}"
-        )
+        raise ValueError(f"PYGPU_LEAKS is {value!r}; allowed are {', '.join(_ON + _OFF)}")
     if not tracemalloc.is_tracing():
         # numpy's import is not traced, which would take it seconds.
         importlib.import_module("numpy")
         tracemalloc.start(_FRAMES)
     atexit.register(lambda: sys.stderr.write(report()))
-    os.register_at_fork(after_in_child=_forget_inherited)
+    os.register_at_fork(after_in_child=lambda: _inherited.update([it.start for it in _pieces()]))

@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader, SourcelessFileLoader
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Any
 from zipfile import is_zipfile
 
@@ -233,17 +233,13 @@ def _start(
         # Python's own end of the program: a status, or death by SIGINT.
         raise
     except BaseException as error:
-        traceback = _without_launcher(error.__traceback__)
+        # From the program's own first frame on, as plain Python would show it.
+        traceback = error.__traceback__
+        while traceback is not None and traceback.tb_frame.f_globals.get("__name__") == __name__:
+            traceback = traceback.tb_next
         sys.excepthook(type(error), error.with_traceback(traceback), traceback)
         return 1
     return 0
-
-
-def _without_launcher(traceback: TracebackType | None) -> TracebackType | None:
-    """`traceback` from the program's own first frame on, as plain Python would show it."""
-    while traceback is not None and traceback.tb_frame.f_globals.get("__name__") == __name__:
-        traceback = traceback.tb_next
-    return traceback
 
 
 def _safe_path() -> bool:

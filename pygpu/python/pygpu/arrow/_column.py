@@ -81,9 +81,7 @@ class DeviceColumn:
             raise ValueError(f"a column {what} has {counts} and the null count {self._null_count}")
         least = len(layout.parts)
         if len(self._buffers) < least or (len(self._buffers) > least and not layout.has_variadic):
-            raise ValueError(
-                f"the buffers of a column {what} number {len(self._buffers)}, not {least}"
-            )
+            raise ValueError(f"a column {what} has {len(self._buffers)} buffers, not {least}")
         for part, buffer in zip(layout.parts, self._buffers):
             if buffer is None and part.kind == "validity":
                 if self._null_count > 0:
@@ -329,7 +327,7 @@ def _bytes_of(part: Part, first: int, count: int, size: int) -> tuple[int, int]:
 def column_of(value: Any, buffers: list[CudaBuffer], context: Context) -> DeviceColumn:
     """Returns the column of the results of :func:`parts_of`, also in another process."""
     parts = _checks().members("the column", value, _MEMBERS)
-    return _restored(_field_of(parts["field"], _DEPTH_LIMIT), parts["column"], buffers, context)
+    return _remade(_field_of(parts["field"], _DEPTH_LIMIT), parts["column"], buffers, context)
 
 
 def _field_of(value: Any, depth: int) -> Field:
@@ -347,9 +345,7 @@ def _field_of(value: Any, depth: int) -> Field:
     return Field(format, name, encoded, flags, nested, values)
 
 
-def _restored(
-    field: Field, value: Any, buffers: list[CudaBuffer], context: Context
-) -> DeviceColumn:
+def _remade(field: Field, value: Any, buffers: list[CudaBuffer], context: Context) -> DeviceColumn:
     checks = _checks()
     parts = checks.members("a column", value, _COLUMN)
     numbers, children = parts["buffers"], parts["children"]
@@ -364,11 +360,11 @@ def _restored(
     ]
     dictionary = None
     if field.dictionary is not None:
-        dictionary = _restored(field.dictionary, parts["dictionary"], buffers, context)
+        dictionary = _remade(field.dictionary, parts["dictionary"], buffers, context)
     lows = {"length": 0, "nulls": -1, "offset": 0}
     length, nulls, offset = (checks.whole(name, parts[name], n) for name, n in lows.items())
     pairs = zip(field.children, children)
-    nested = [_restored(kind, child, buffers, context) for kind, child in pairs]
+    nested = [_remade(kind, child, buffers, context) for kind, child in pairs]
     return DeviceColumn._new(field, context, length, nulls, offset, own, nested, dictionary)
 
 

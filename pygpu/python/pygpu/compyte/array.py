@@ -38,9 +38,7 @@ class ArrayIsh(Protocol):
 
 def f_contiguous_strides(itemsize: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Returns Fortran strides of ``shape`` and ``itemsize``; an extent of 0 counts as 1."""
-    return tuple(
-        itemsize * prod(max(1, side) for side in shape[:axis]) for axis in range(len(shape))
-    )
+    return tuple(itemsize * prod(max(1, n) for n in shape[:axis]) for axis in range(len(shape)))
 
 
 def c_contiguous_strides(itemsize: int, shape: tuple[int, ...]) -> tuple[int, ...]:

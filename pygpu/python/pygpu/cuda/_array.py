@@ -203,14 +203,12 @@ class DeviceNDArrayBase(GPUArray):
             for name in record.dtype.names or ():
                 ary[name] = record[name]
             return ary
-        target = np.lib.stride_tricks.as_strided(ary, self.shape, self._host_strides(ary))
+        # The strides for this shape; axes of extent 1 may differ.
+        steps = iter([step for step, side in zip(ary.strides, ary.shape) if side != 1])
+        strides = tuple(next(steps) if side != 1 else self.itemsize for side in self.shape)
+        target = np.lib.stride_tricks.as_strided(ary, self.shape, strides)
         self.get(target, async_=bool(stream), stream=_memory.stream_or_none(stream))
         return ary
-
-    def _host_strides(self, ary: np.ndarray[Any, Any]) -> tuple[int, ...]:
-        """Returns a host array's strides for this shape; its axes of extent 1 may differ."""
-        steps = iter([step for step, side in zip(ary.strides, ary.shape) if side != 1])
-        return tuple(next(steps) if side != 1 else self.itemsize for side in self.shape)
 
     def copy_to_device(self, ary: Any, stream: Any = 0) -> None:
         """Copies ``ary``, on the host or a device, of the same shape and dtype, into the array.
@@ -390,16 +388,12 @@ class DeviceNDArray(_memory.Contiguity, DeviceNDArrayBase):
         """
         result = self._without_copy(GPUArray.ravel(self, order), stream)
         if result.size > 1 and result.strides != (self.itemsize,):
-            raise NotImplementedError(
-                f"operation requires copying: strides {self.strides} leave gaps"
-            )
+            raise NotImplementedError(f"operation requires copying: {self.strides} leave gaps")
         return result
 
     def _without_copy(self, result: GPUArray, stream: Any = 0) -> DeviceNDArray:
         if result.size and result.ptr != self.ptr:
-            raise NotImplementedError(
-                f"operation requires copying: strides {self.strides} allow no view"
-            )
+            raise NotImplementedError(f"operation requires copying: {self.strides} allow no view")
         return self._as_own(result, stream)
 
     def split(self, section: int, stream: Any = 0) -> Iterator[DeviceNDArray]:

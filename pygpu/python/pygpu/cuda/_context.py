@@ -339,9 +339,7 @@ class HandleBytes:
     def __init__(self, reserved: Any) -> None:
         self.reserved = bytes(getattr(reserved, "reserved", reserved))
         if len(self.reserved) != _HANDLE_BYTES:
-            raise ValueError(
-                f"the handle has length {len(self.reserved)}; {_HANDLE_BYTES} is needed"
-            )
+            raise ValueError(f"handle has length {len(self.reserved)}; {_HANDLE_BYTES} is needed")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, HandleBytes) and self.reserved == other.reserved

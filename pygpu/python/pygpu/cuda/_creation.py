@@ -312,11 +312,9 @@ class ManagedNDArray(DeviceVisibleNDArray):
 _Array = TypeVar("_Array", bound=np.ndarray[Any, Any])
 
 
-def _made(
-    kind: type[_Array], allocate: Callable[[int], Any], *layout: Any, stream: Any = 0
-) -> _Array:
+def _made(kind: type[_Array], make: Callable[[int], Any], *layout: Any, stream: Any = 0) -> _Array:
     shape, strides, dtype = _memory.prepare(*layout)
-    memory = allocate(_memory.memory_size_from_info(shape, strides, dtype.itemsize))
+    memory = make(_memory.memory_size_from_info(shape, strides, dtype.itemsize))
     low, _ = span(shape, strides, dtype.itemsize)
     result = kind(shape, dtype, memory.view(np.ndarray), -low, strides)
     if isinstance(result, DeviceVisibleNDArray):

@@ -393,9 +393,7 @@ def prepare(
         return shape, contiguous_strides(shape, dtype.itemsize, order), dtype
     strides = (strides,) if isinstance(strides, int | np.integer) else tuple(strides)
     if len(strides) != len(shape):
-        raise ValueError(
-            f"strides has length {len(strides)} and shape {len(shape)}; they must match"
-        )
+        raise ValueError(f"strides has length {len(strides)}, shape {len(shape)}; they must match")
     return shape, strides, dtype
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from ... import _core
 from ..._arguments import stored
 from ..._core import GPUArray, matmul
-from .. import Array, Axis, Casting, DType, Order, Out
+from .. import Array, Arrays, Axis, Casting, DType, Order, Out
 from ..creation import identity
 from ..shapes import broadcast_to, concatenate, diagonal, flip, moveaxis, strided_view, triu
 from .operands import axes_of, inexact, last_axis, on_device, ufuncs, with_axes
@@ -116,7 +116,7 @@ def matrix_power(a: Array, n: int) -> GPUArray:
     return result.copy()
 
 
-def multi_dot(arrays: Iterable[Array], *, out: Out = None) -> GPUArray:
+def multi_dot(arrays: Arrays, *, out: Out = None) -> GPUArray:
     """Returns the product of matrices in the best order, as :func:`numpy.linalg.multi_dot`."""
     factors = [on_device(it) for it in arrays]
     if len(factors) < 2 or any(it.ndim not in (1, 2) for it in factors):
@@ -354,9 +354,7 @@ def norm(
         of: dict[str, Any] = {"axis": outside, "keepdims": True}
         found = sums.max(**of, initial=0) if ord > 0 else sums.min(**of)
         return found if keepdims else found.squeeze(axes)
-    raise TypeError(
-        f"ord is {ord!r}; norms of matrices on the device are 'fro', 1, -1, inf and -inf"
-    )
+    raise TypeError(f"ord is {ord!r}; matrix norms on the device are 'fro', 1, -1, inf and -inf")
 
 
 def vector_norm(

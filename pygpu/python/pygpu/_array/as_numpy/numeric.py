@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from ... import _core
 from ..._arguments import gpu_array, has_fractions, normalize_axis_index, stored, whole
 from ..._core import GPUArray, stack
-from .. import Array, Axis, Operand, Out, Unset
+from .. import Array, Arrays, Axis, Operand, Out, Unset
 from ..creation import arange
 from ..reductions import UNSET, cumsum
 from ..shapes import broadcast_arrays, broadcast_to, concatenate, flip
@@ -67,8 +67,8 @@ def nan_to_num(
     result = gpu_array("x", x).copy() if copy else x
     if not has_fractions(x.dtype):
         return result
-    others: tuple[Any, ...] = nan, posinf, neginf
-    if x.dtype.kind == "c" and any(map(np.ndim, others)):
+    given: tuple[Any, ...] = nan, posinf, neginf
+    if x.dtype.kind == "c" and any(map(np.ndim, given)):
         raise TypeError(f"x has dtype {x.dtype}; its replacements must be numbers, not arrays")
     numbers = result[..., None]
     if x.dtype.kind == "c":
@@ -80,9 +80,7 @@ def nan_to_num(
     most = package.finfo(scalar).max
     # Found before one is replaced by another.
     dtype = numbers.dtype
-    nan, high, low = (
-        on_device(it).astype(dtype)[..., None] if np.ndim(it) else it for it in others
-    )
+    nan, high, low = (on_device(it).astype(dtype)[..., None] if np.ndim(it) else it for it in given)
     replaced = (
         (ufuncs["isnan"](numbers), nan),
         (numbers == np.inf, most if high is None else high),
@@ -422,9 +420,8 @@ def piecewise(
     if isinstance(given, GPUArray | np.ndarray):
         is_one = given.ndim <= x.ndim
     else:
-        is_one = np.isscalar(given) or not any(
-            isinstance(it, list | np.ndarray | GPUArray) for it in given
-        )
+        arrays = list | np.ndarray | GPUArray
+        is_one = np.isscalar(given) or not any(isinstance(it, arrays) for it in given)
     conditions = [on_device(it).astype(np.bool_) for it in ([given] if is_one else given)]
     if len(funclist) == len(conditions) + 1:
         conditions.append(ufuncs["logical_not"](stack(conditions).any(axis=0)))
@@ -440,7 +437,7 @@ def piecewise(
     return result
 
 
-def choose(a: Array, choices: Iterable[Array], out: Out = None, mode: str = "raise") -> GPUArray:
+def choose(a: Array, choices: Arrays, out: Out = None, mode: str = "raise") -> GPUArray:
     """Selects each element from the array with a given index, as :func:`numpy.choose`."""
     dtype = np.result_type(*(it if np.isscalar(it) else on_device(it).dtype for it in choices))
     values = [on_device(it) for it in choices]

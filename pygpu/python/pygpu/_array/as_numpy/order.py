@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
 from typing import Any, Literal, overload
 
 import numpy as np
 
 from ... import _core
 from ..._core import GPUArray
-from .. import Array
+from .. import Array, Arrays
 from ..advanced_indexing import compress, flatnonzero
 from ..creation import arange
 from ..reductions import cumsum
@@ -170,13 +169,9 @@ def _unique_parts(ar: GPUArray, axis: int, *asked: bool) -> Any:
     rows = moved.reshape((n, int(np.prod(moved.shape[1:], dtype=int))))
     order = lexsort(flip(rows.T, 0)) if rows.size else arange(n)
     ordered = rows[order]
-    begins = concatenate([_core.full((min(n, 1),), np.bool_, True), _differ(ordered)])
+    differ = (ordered[1:] != ordered[:-1]).any(axis=1)
+    begins = concatenate([_core.full((min(n, 1),), np.bool_, True), differ])
     return _found(moveaxis(moved[order[begins]], 0, axis), begins, order, *asked)
-
-
-def _differ(rows: GPUArray) -> GPUArray:
-    """Returns True for each row except the first that differs from the row before."""
-    return (rows[1:] != rows[:-1]).any(axis=1)
 
 
 def _found(
@@ -265,7 +260,7 @@ def setxor1d(ar1: Array, ar2: Array, assume_unique: bool = False) -> GPUArray:
     return sort(_joined(setdiff1d(first, second), setdiff1d(second, first)))
 
 
-def lexsort(keys: Iterable[Array], axis: int = -1) -> GPUArray:
+def lexsort(keys: Arrays, axis: int = -1) -> GPUArray:
     """Returns indices that sort by several keys, the last key first, as :func:`numpy.lexsort`."""
     first, *others = [on_device(it) for it in keys]
     if not first.ndim:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from ... import _core
 from ..._arguments import along_axis, extents, gpu_array, stored
 from ..._core import GPUArray, stack
-from .. import Array, Casting, Order, Out, Shape
+from .. import Array, Arrays, Casting, Order, Out, Shape
 from ..advanced_indexing import compress, flatnonzero, nonzero
 from ..creation import arange
 from ..shapes import broadcast_to, moveaxis
@@ -71,19 +71,14 @@ def unravel_index(indices: Array, shape: Shape, order: Order = "C") -> tuple[GPU
 
 
 def ravel_multi_index(
-    multi_index: Iterable[Array],
-    dims: Shape,
-    mode: str | Sequence[str] = "raise",
-    order: Order = "C",
+    multi_index: Arrays, dims: Shape, mode: str | Sequence[str] = "raise", order: Order = "C"
 ) -> GPUArray:
     """Converts indices along each axis to flat indices, as :func:`numpy.ravel_multi_index`."""
     shape, places = extents("dims", dims), [on_device(it) for it in multi_index]
     modes = [mode] * len(shape) if isinstance(mode, str) else list(mode)
     if not len(shape) == len(places) == len(modes):
-        raise ValueError(
-            f"multi_index has length {len(places)} and mode {len(modes)}; the length of dims, "
-            f"{len(shape)}, is needed"
-        )
+        lengths = f"length {len(places)} and mode {len(modes)}"
+        raise ValueError(f"multi_index has {lengths}; the length of dims, {len(shape)}, is needed")
     number, axes = _core.full((), np.int64, 0), range(len(shape))
     for k in reversed(axes) if order == "F" else axes:
         if modes[k] == "raise":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, overload
 
 import numpy as np
@@ -11,7 +11,7 @@ from ... import _core
 from ..._arguments import extents, normalize_axis_tuple
 from ..._core import GPUArray, stack
 from ..._documentation import member, named
-from .. import Array, Axis, DType, Order, Sections, Shape, shapes
+from .. import Array, Arrays, Axes, Axis, DType, Order, Sections, Shape, shapes
 from ..advanced_indexing import nonzero
 from ..creation import arange, linspace
 from ..shapes import array_split, broadcast_to, concatenate, flip, hstack, moveaxis, swapaxes
@@ -246,7 +246,7 @@ def apply_along_axis(
     return moveaxis(made, [k - len(own) for k in own], [axis + k for k in own])
 
 
-def apply_over_axes(func: Callable[..., Any], a: Array, axes: int | Sequence[int]) -> GPUArray:
+def apply_over_axes(func: Callable[..., Any], a: Array, axes: Axes) -> GPUArray:
     """Applies a function along one axis after another, as :func:`numpy.apply_over_axes`."""
     a = on_device(a)
     for axis in np.atleast_1d(axes).tolist():
@@ -284,13 +284,13 @@ atleast_2d = _at_least(2, "two axes")
 atleast_3d = _at_least(3, "three axes")
 
 
-def column_stack(tup: Iterable[Array]) -> GPUArray:
+def column_stack(tup: Arrays) -> GPUArray:
     """Joins vectors as the columns of a matrix, as :func:`numpy.column_stack`."""
     arrays = [on_device(it) for it in tup]
     return hstack([it.reshape((-1, 1)) if it.ndim < 2 else it for it in arrays])
 
 
-def dstack(tup: Iterable[Array]) -> GPUArray:
+def dstack(tup: Arrays) -> GPUArray:
     """Joins arrays along the third axis, as :func:`numpy.dstack`."""
     return concatenate([atleast_3d(it) for it in tup], 2)
 

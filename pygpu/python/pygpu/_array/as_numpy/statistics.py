@@ -180,12 +180,6 @@ def _places(q: Any, n: int, method: str) -> Any:
     return np.clip(np.asarray(at), 0, n - 1)
 
 
-def _between(low: GPUArray, high: GPUArray, part: Any) -> GPUArray:
-    """Interpolates linearly between two elements; the result is exact at both ends."""
-    difference = high - low
-    return low + difference * part if part < 0.5 else high - difference * (1 - part)
-
-
 def _real(a: Any) -> GPUArray:
     a = on_device(a)
     if a.dtype.kind == "c":
@@ -240,7 +234,10 @@ def _quantile(a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims: b
         below = int(at)
         found = ordered[..., below]
         if at != below:
-            found = _between(found, ordered[..., min(below + 1, n - 1)], at - below)
+            # Exact at both ends.
+            high, part = ordered[..., min(below + 1, n - 1)], at - below
+            step = high - found
+            found = found + step * part if part < 0.5 else high - step * (1 - part)
         if is_invalid is not None:
             found = _core.select(is_invalid, ordered[..., n - 1], found, False)
         parts.append(with_axes(found, axes, keepdims))
@@ -428,9 +425,7 @@ def _nanquantile(
     return _collected(parts, q, with_axes(ordered[..., 0], axes, keepdims), out)
 
 
-def _nanquantile_or_mean(
-    a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims: bool
-) -> GPUArray:
+def _nan_ranked(a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims: bool) -> GPUArray:
     """Returns quantiles; without elements the result has numpy's shape, the mean's."""
     if not a.size:
         return nanmean(a, axis, None, out, keepdims)
@@ -441,6 +436,6 @@ _NANRANKED = """Returns {0}s of the elements that are not NaN, as :func:`numpy.n
 
     The one method on the device is ``"linear"``.
     """
-_families = (_nanquantile_or_mean, 1), (_nanquantile_or_mean, 100)
+_families = (_nan_ranked, 1), (_nan_ranked, 100)
 nanquantile = member(_ranked, _families[0], "nanquantile", _NANRANKED.format("quantile"))
 nanpercentile = member(_ranked, _families[1], "nanpercentile", _NANRANKED.format("percentile"))
