@@ -313,7 +313,7 @@ def aligned_empty(shape: Shape, dtype: DType, order: Order = "C", alignment: int
     extents = _arguments.extents("shape", shape)
     size = math.prod(extents) * dtype.itemsize
     if size + alignment > sys.maxsize:
-        raise MemoryError(f"shape is {extents}; its {size} bytes exceed the address space")
+        raise MemoryError(f"shape is {extents}; its bytes, {size}, exceed the address space")
     memory = np.asarray(AlignedHostAllocation(size, alignment))
     return memory.view(dtype).reshape(extents, order=order)  # type: ignore[arg-type]
 

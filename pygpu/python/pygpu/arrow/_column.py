@@ -81,7 +81,7 @@ class DeviceColumn:
             raise ValueError(f"a column {what} has {counts} and the null count {self._null_count}")
         least = len(layout.parts)
         if len(self._buffers) < least or (len(self._buffers) > least and not layout.has_variadic):
-            raise ValueError(f"a column {what} has {len(self._buffers)} buffers, not {least}")
+            raise ValueError(f"buffers of a column {what} number {len(self._buffers)}, not {least}")
         for part, buffer in zip(layout.parts, self._buffers):
             if buffer is None and part.kind == "validity":
                 if self._null_count > 0:

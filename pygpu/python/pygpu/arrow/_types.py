@@ -113,7 +113,9 @@ def layout_of(field: Field) -> Layout:
     """Returns the layout of a field's type."""
     layout = _layout(field.format)
     if layout.children is not None and len(field.children) != layout.children:
-        raise ValueError(f"format {field.format!r} cannot have {len(field.children)} children")
+        raise ValueError(
+            f"format {field.format!r} has the wrong number of children, {len(field.children)}"
+        )
     if field.dictionary is not None and field.format not in tuple("cCsSiIlL"):
         raise ValueError(f"the indices into a dictionary have the format {field.format!r}")
     return layout
