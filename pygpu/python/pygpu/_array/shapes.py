@@ -49,7 +49,7 @@ def transpose(a: GPUArray, axes: Sequence[int] | None = None) -> GPUArray:
     return gpu_array("a", a).transpose(axes)
 
 
-def reshape(a: GPUArray, *shape: Any, order: Order = "C", copy: bool | None = None) -> GPUArray:
+def reshape(a: GPUArray, *shape: Shape, order: Order = "C", copy: bool | None = None) -> GPUArray:
     """Returns a view, or a copy if strides do not allow one, as :func:`numpy.reshape`.
 
     The extents are one sequence or several numbers.

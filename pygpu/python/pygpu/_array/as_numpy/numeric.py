@@ -227,10 +227,10 @@ def interp(
 
 
 @overload
-def gradient(f: Array, *varargs: Any, axis: int, edge_order: int = ...) -> GPUArray: ...
+def gradient(f: Array, *varargs: Array, axis: int, edge_order: int = ...) -> GPUArray: ...
 @overload
-def gradient(f: Array, *varargs: Any, axis: Axis = ..., edge_order: int = ...) -> Any: ...
-def gradient(f: Array, *varargs: Any, axis: Axis = None, edge_order: int = 1) -> Any:
+def gradient(f: Array, *varargs: Array, axis: Axis = ..., edge_order: int = ...) -> Any: ...
+def gradient(f: Array, *varargs: Array, axis: Axis = None, edge_order: int = 1) -> Any:
     """Returns the gradient by central differences along axes, as :func:`numpy.gradient`."""
     f = inexact(on_device(f))
     axes = axes_of(axis, f.ndim)

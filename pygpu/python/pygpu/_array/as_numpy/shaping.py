@@ -172,7 +172,7 @@ def _constant(a: GPUArray, widths: Any, fills: Any) -> GPUArray:
 
 
 def meshgrid(
-    *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+    *xi: Array, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> tuple[GPUArray, ...]:
     """Returns coordinate arrays of a grid, as :func:`numpy.meshgrid`."""
     if indexing not in ("xy", "ij"):
@@ -257,13 +257,13 @@ def apply_over_axes(func: Callable[..., Any], a: Array, axes: Axes) -> GPUArray:
 
 class _AtLeast(Protocol):
     @overload
-    def __call__(self, ary: Any, /) -> GPUArray: ...
+    def __call__(self, ary: Array, /) -> GPUArray: ...
     @overload
-    def __call__(self, *arys: Any) -> tuple[GPUArray, ...]: ...
+    def __call__(self, *arys: Array) -> tuple[GPUArray, ...]: ...
 
 
 def _at_least(ndim: int, axes: str) -> _AtLeast:
-    def reshaped(*arys: Any) -> Any:
+    def reshaped(*arys: Array) -> Any:
         made = []
         for a in map(on_device, arys):
             shape = a.shape
