@@ -77,7 +77,10 @@ def arguments(a: GPUArray, host: NDArray[np.float32]) -> None:
     gpuarray.isclose(a, host)
     gpuarray.linspace(0, [1, 2], 5, retstep=True)
     gpuarray.clip(a, None, 3).transpose(1, 0).reshape(3, 2).fill(np.float32(1))
+    gpuarray.norm(a @ [1, 2, 3], 2)
     gpuarray.norm(a, "fro", keepdims=True)
+    a.real = host + a.get()
+    a[...] = gpuarray.minimum(a, range(3))
 
 
 def numpys(a: GPUArray) -> float:
@@ -94,7 +97,7 @@ def main() -> None:
     assert reductions(a) == [15.0, 0.0, 2.0, 5.0]
     assert shapes(a) == (1, 2, 3)
     sets(a)
-    arguments(a, host)
+    arguments(a.copy(), host)
     assert numpys(a) == 25.0
     assert autoinit.device == a.device
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     Out: TypeAlias = GPUArray | None
     Arrays: TypeAlias = Iterable[Array]
     Number: TypeAlias = bool | int | float | complex | np.generic
-    Operand: TypeAlias = GPUArray | Number | list[Any] | tuple[Any, ...]
-    Mask: TypeAlias = GPUArray | bool | np.bool_ | list[Any] | tuple[Any, ...] | Unset
-    Initial: TypeAlias = Number | Unset | None
+    Operand: TypeAlias = GPUArray | Number | list[Any] | tuple[Any, ...] | range
+    Mask: TypeAlias = GPUArray | bool | np.bool_ | list[Any] | tuple[Any, ...] | range | Unset
+    Initial: TypeAlias = GPUArray | Number | Unset | None
     DType: TypeAlias = DTypeLike | None
     Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
     Axes: TypeAlias = int | Sequence[int]
