@@ -785,6 +785,15 @@ np.pad(c3, 1, "minimum")
 np.pad(a, (1, 2), "linear_ramp", end_values=(5, -4))
 np.pad(a, 1, "mean", end_values=3)
 np.pad(a[:0], 1, "edge")
+np.bitwise_or.reduce(i3)
+np.bitwise_and.reduce(i3, axis=None, keepdims=True)
+np.bitwise_xor.reduce(i3[:0], axis=0)
+np.logical_xor.reduce(a, axis=(0, 1))
+np.fmax.reduce(n2, axis=1)
+np.fmin.reduce(n2, axis=0, initial=-0.5)
+np.fmax.reduce(e)
+np.logical_or.accumulate(a > 1, axis=1)
+np.bitwise_xor.accumulate(i3)
 np.maximum.reduce(i3, axis=1, dtype="f4", initial=2)
 np.take(v, i > 1)
 np.nanmedian(z[:1] * np.inf)
@@ -795,6 +804,9 @@ np.logspace(v, 2, 3)
 a.T.reshape(20, copy=False)
 a.reshape((5, 4), copy=False)
 a.T.reshape(20, copy=True)
+np.logaddexp.reduce(i3)
+np.hypot.reduce(i3[:1])
+np.logaddexp2.accumulate(a, axis=1)
 np.pad(v, 1, constant_values=v[:2])
 np.pad(v, 2, "mean", stat_length=i[1])
 np.sort(v, stable=True)
@@ -816,6 +828,8 @@ np.stack([v, v], axis=1).flags.c_contiguous + 0 * f
 np.stack([a, a], axis=-1).flags.c_contiguous + 0 * f
 np.pad(a, 1, "wrap").flags.c_contiguous + 0 * f
 np.delete(a, 0, axis=1).flags.c_contiguous + 0 * f
+np.bitwise_or.accumulate(i3).flags.c_contiguous + 0 * f
+np.bitwise_or.accumulate(i3.T).flags.c_contiguous + 0 * f
 """.strip().splitlines()
 IN_PLACE = """
 a.reshape(20, copy=True).__setitem__(0, 7)

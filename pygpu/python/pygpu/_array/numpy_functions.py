@@ -20,9 +20,10 @@ from .. import _core, cumath, gpuarray
 from .._arguments import stored
 from .._core import GPUArray
 from .as_numpy import DIFFERENT
-from .as_numpy.operands import on_device
-from .as_numpy.order import combine_at
+from .as_numpy.operands import last_axis, on_device, with_axes
+from .as_numpy.order import combine_at, running
 from .reductions import REDUCTIONS, UNSET, mask_of, reduce_some
+from .shapes import concatenate, moveaxis
 
 _ufuncs = _core.universal_functions
 _OWN = frozenset(gpuarray.__all__)  # type: ignore[attr-defined]
@@ -284,10 +285,32 @@ def _computed_in(ufunc: Any, inputs: Any, dtype: Any, casting: Any) -> tuple[Any
     return tuple(x.astype(it) if hasattr(x, "astype") else it.type(x) for x, it in pairs)
 
 
+# Functions whose reduction or accumulation is made of steps, in any order.
+_FOLDED = {f"{kind}_{name}" for kind in ("bitwise", "logical") for name in ("and", "or", "xor")}
+_FOLDED |= {"fmax", "fmin", "gcd", "hypot", "lcm", "logaddexp", "logaddexp2"}
+
+
+def _fold(name: str, a: GPUArray, axis: Any, keepdims: Any, initial: Any, **given: Any) -> GPUArray:
+    """Returns a reduction by any of `_FOLDED`, or an accumulation if ``keepdims`` is None."""
+    a = _inexact(a) if name in ("hypot", "logaddexp", "logaddexp2") else a
+    dtype = np.bool_ if name.startswith("logical") else given["dtype"] or a.dtype
+    values, axes = last_axis(a.astype(dtype), () if a.ndim == 0 and axis in (0, -1) else axis)
+    if keepdims is None:
+        out = _core.new_like(a, dtype=dtype) if given["out"] is None else given["out"]
+        return stored(moveaxis(running(name, values), -1, axis), out)
+    first = getattr(np, name).identity if initial in (None, UNSET) else initial
+    if first is not None:
+        first = np.full((), first).astype(dtype)
+        values = concatenate([_core.full((*values.shape[:-1], 1), dtype, first), values], -1)
+    elif not values.shape[-1]:
+        raise ValueError(f"numpy.{name} has no identity; an empty array needs initial")
+    return stored(with_axes(running(name, values)[..., -1].copy(), axes, keepdims), given["out"])
+
+
 def _combine(name: str, method: str, a: Any, kwargs: dict[str, Any]) -> Any:
     function = _ufuncs.get(name)
-    reduction = function and function.reduction
-    if reduction is None:
+    reduction: Any = function and function.reduction
+    if reduction is None and name not in _FOLDED:
         raise _refusal(f"numpy.{name}.{method}")
     given = {key: kwargs.pop(key, None) for key in ("dtype", "out")}
     given["out"] = given["out"][0] if given["out"] is not None else None
@@ -295,8 +318,13 @@ def _combine(name: str, method: str, a: Any, kwargs: dict[str, Any]) -> Any:
     if method == "accumulate":
         if a.ndim == 0 and axis in (0, -1):
             raise TypeError(f"numpy.{name}.accumulate cannot accumulate on an array without axes")
+        if name in _FOLDED:
+            return lambda: _fold(name, a, axis, None, None, **given)
         return lambda: _core.scan(reduction, a, axis, False, **given)
     keeps = bool(kwargs.pop("keepdims", False))
+    if reduction is None:
+        initial = kwargs.pop("initial", None)
+        return lambda: _fold(name, a, axis, keeps, initial, **given)
     axis = tuple(range(a.ndim)) if axis is None else axis
     chosen = next((key for key, (_, join) in REDUCTIONS.items() if join == name), None)
     some = {key: kwargs.pop(key) for key in ("initial", "where") if chosen and key in kwargs}

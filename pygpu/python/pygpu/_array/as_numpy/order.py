@@ -317,24 +317,32 @@ def combine_at(ufunc: Any, a: Any, indices: Any, b: Any) -> None:
     a[where] = result.astype(a.dtype)
 
 
-def _joined_between(edges: GPUArray, weights: GPUArray, join: str = "add") -> GPUArray:
-    """Returns the sums, or other results, of the weights from each edge to the next one.
+def running(join: str, values: GPUArray, part: Any = None, longest: Any = None) -> GPUArray:
+    """Returns running results of a function, such as sums, along the last axis, in each part.
 
     Each step adds to an element the sum before it, twice as long as in the last step, if that is
     in the same part. So no part's rounding or NaN reaches another part.
     """
+    step, longest = 1, values.shape[-1] if longest is None else longest
+    while step < longest:
+        joined = ufuncs[join](values[..., :-step], values[..., step:])
+        if part is not None:
+            is_one = part[step:] == part[:-step]
+            joined = _core.select(is_one, joined, values[..., step:], False)
+        values = concatenate([values[..., :step], joined], -1)
+        step *= 2
+    return values
+
+
+def _joined_between(edges: GPUArray, weights: GPUArray, join: str = "add") -> GPUArray:
+    """Returns the sums, or other results, of the weights from each edge to the next one."""
     lengths = edges[1:] - edges[:-1]
     result = _core.full(lengths.shape, weights.dtype, 0)
     longest = int(lengths.max().get()) if lengths.size else 0
     if not longest:
         return result
     part = searchsorted(edges, arange(weights.size), "right")
-    step = 1
-    while step < longest:
-        joined = ufuncs[join](weights[:-step], weights[step:])
-        is_one = part[step:] == part[:-step]
-        weights = concatenate([weights[:step], _core.select(is_one, joined, weights[step:], False)])
-        step *= 2
+    weights = running(join, weights, part, longest)
     return _core.select(lengths > 0, weights[ufuncs["maximum"](edges[1:] - 1, 0)], result, False)
 
 
