@@ -312,6 +312,10 @@ mod tests {
                 "typedef unsigned char T; void f(float x, T *b) { b[0] = value = x; }",
             ),
             (
+                "void f(float *x, uchar *b) { const auto &y = x; { const auto &x = y; b[0] = x[0]; } }",
+                "void f(float *x, uchar *b) { const auto &y = x; { const auto &x = y; b[0] = value = x[0]; } }",
+            ),
+            (
                 "struct V { T z; }; void f() { Strided<uchar, 2> z(p); z[0] = 2 * .5f; }",
                 "struct V { T z; }; void f() { Strided<uchar, 2> z(p); z[0] = value = 2 * .5f; }",
             ),

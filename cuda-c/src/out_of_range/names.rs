@@ -76,8 +76,18 @@ impl<'t, 'a> Names<'t, 'a> {
             () if has(&is_real_type) => Type::Real,
             () if self.is_narrow(range.clone()) => Type::Unsigned,
             () if range.clone().any(|it| self.is_type_word(it)) => Type::Integer,
-            () => Type::Other,
+            () => self.same_as(declared).map_or(Type::Other, |it| self.type_of(it)),
         }
+    }
+
+    /// Returns the declaration of `x` for `const auto &y = x;`, as loop variants have it.
+    fn same_as(&self, declared: &Declaration) -> Option<&Declaration> {
+        let (tokens, sign) = (self.tokens, declared.end);
+        let is_name = tokens.at(sign) == "=" && tokens.at(sign + 2) == ";";
+        let is_auto = is_name && declared.of.clone().any(|it| tokens.at(it) == "auto");
+        // Only an earlier one, so that the search ends.
+        let is_earlier = |it: &&Declaration| it.name < declared.name;
+        is_auto.then(|| self.declared(sign + 1).find(is_earlier))?
     }
 
     fn has(&self, at: usize, of: Type) -> bool {
