@@ -1,11 +1,15 @@
 //! Deferred work, which is queued later, and the memory that it will read.
 
 use super::{Access, DeviceMemory, Use};
-use crate::error::Result;
-use crate::process::ProcessMutex;
+use crate::error::{Error, Result};
+use crate::poison::Unpoisoned as _;
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{OnceLock, Weak};
+use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError, Weak};
+use std::thread;
+
+/// The number of times that a forked child tries to lock the list of its parent.
+const MOST_TRIES: u32 = 10_000;
 
 /// Work that a program has asked for, and that is queued later. It reads its memory when it is
 /// queued.
@@ -32,7 +36,7 @@ pub(super) struct DeferredReaders {
 
 #[derive(Default)]
 struct Readers {
-    list: ProcessMutex<Vec<Weak<dyn Deferred>>>,
+    list: Mutex<Vec<Weak<dyn Deferred>>>,
     /// The number of [`AnnouncedWrites`].
     announced: AtomicU32,
 }
@@ -42,6 +46,28 @@ impl DeferredReaders {
     #[inline]
     fn exist(&self) -> bool {
         self.exist.load(Ordering::SeqCst)
+    }
+}
+
+impl Readers {
+    /// Locks the list. A forked child also writes after the work that was deferred before the fork.
+    ///
+    /// # Errors
+    /// `InvalidHandle` in a forked child if a thread of the parent held the lock at the fork.
+    fn lock(&self, is_inherited: bool) -> Result<MutexGuard<'_, Vec<Weak<dyn Deferred>>>> {
+        if !is_inherited {
+            return Ok(self.list.lock().unpoisoned());
+        }
+        for _ in 0..MOST_TRIES {
+            match self.list.try_lock() {
+                Ok(list) => return Ok(list),
+                Err(TryLockError::Poisoned(list)) => return Ok(list.into_inner()),
+                Err(TryLockError::WouldBlock) => thread::yield_now(),
+            }
+        }
+        let detail = "another thread was using the memory in a fused block when this process was forked; \
+                      copy the array in this process, and write to the copy";
+        Err(Error::handle("memory", detail))
     }
 }
 
@@ -131,7 +157,7 @@ impl DeviceMemory {
         let whole = self.whole();
         whole.deferred.exist.store(true, Ordering::SeqCst);
         let readers = whole.deferred.readers.get_or_init(Box::default);
-        let mut list = readers.list.lock();
+        let mut list = readers.list.lock().unpoisoned();
         if !list.iter().any(|known| known.ptr_eq(reader)) {
             list.retain(|known| known.strong_count() > 0);
             list.push(reader.clone());
@@ -155,11 +181,13 @@ impl DeviceMemory {
             return Ok(());
         };
         // They stay in the list until they are queued: another thread must not write before.
-        let known = readers.list.lock().clone();
+        let known = readers.lock(self.is_inherited())?.clone();
         for reader in known.iter().filter_map(Weak::upgrade) {
             reader.queue(self)?;
         }
-        readers.list.lock().retain(|reader| reader.upgrade().is_some_and(|it| it.is_pending()));
+        readers
+            .lock(self.is_inherited())?
+            .retain(|reader| reader.upgrade().is_some_and(|it| it.is_pending()));
         Ok(())
     }
 }

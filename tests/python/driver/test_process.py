@@ -218,6 +218,27 @@ def test_fork(child):
     run_python(FORK.replace("{child}", child))
 
 
+@on_the_host
+def test_a_forked_child_writes_after_the_work_of_its_parents_block():
+    run_python(
+        f"""{PREAMBLE}
+import warnings
+warnings.simplefilter("ignore")
+with pygpu.fused():
+    a = gpuarray.zeros(10, np.float32)
+    b = a + 3
+    pid = os.fork()
+    a.fill(7)
+    is_right = (b.get() == 3).all() and (a.get() == 7).all()
+    if pid == 0:
+        os._exit(0 if is_right else 1)
+assert is_right
+_, status = os.waitpid(pid, 0)
+assert status == 0, status
+"""
+    )
+
+
 # Threads that are inside allocations, frees, pools and streams at the moment of the fork. For a
 # long search set FORKS to some hundreds.
 FORKS = f"""{PREAMBLE}
