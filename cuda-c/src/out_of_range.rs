@@ -359,6 +359,7 @@ mod tests {
             ),
             ("void f(float x, uchar *t) { uchar &r = t[0]; r = x; }", "= t[0]; r = value = x;"),
             ("float x; void f(uchar *t, int x) { { float x; } t[0] = x; }", "t[0] = x;"),
+            ("void f(float *x) { struct A { uchar x; } a; a.x = x[0]; }", "a.x = value = x[0];"),
             ("uchar t; void f(float x) { { float t; t = x; } t = x; }", "t = x; } t = value = x;"),
         ] {
             let text = written(text);

@@ -178,7 +178,7 @@ impl Reader<'_, '_> {
             at += 1;
         }
         let is_read = at > first;
-        let (mut is_volatile, mut is_reference) = (false, false);
+        let (mut is_volatile, mut is_reference, mut is_group) = (false, false, false);
         let mentions = |open: usize, close: usize| {
             (open..close).any(|it| self.names.has(it, false) || self.names.is_type(it))
         };
@@ -195,6 +195,7 @@ impl Reader<'_, '_> {
         if tokens.at(at) == "(" {
             let close = tokens.partner(at)?;
             is_volatile |= mentions(at, close);
+            is_group = self.left(at + 1).is_some_and(|it| it.is_element && it.end == close);
             at = close + 1;
         } else {
             if !tokens.is_word(at) || tokens.at(at) == "auto" {
@@ -210,7 +211,7 @@ impl Reader<'_, '_> {
                 at = behind;
             }
         }
-        let mut has_element = is_read || is_reference;
+        let mut has_element = is_read || is_reference || is_group;
         // The last part: a member, which may be a bit-field that cannot be referenced, or a call.
         let (mut member, mut is_call) = (None, false);
         loop {
@@ -294,6 +295,10 @@ mod tests {
             (
                 "*s = t; *(s + t) -= t; *s++ = t;",
                 "together(*s) = t; together(*(s + t)) -= t; together(*s++) = t;",
+            ),
+            (
+                "(s[t]) += t; (*s) = t; ((s[0]))++;",
+                "together((s[t])) += t; together((*s)) = t; together(((s[0])))++;",
             ),
             ("((volatile int *)q)[t] = t;", "together(((volatile int *)q)[t]) = t;"),
             ("*(volatile int *)(q + t) = t;", "together(*(volatile int *)(q + t)) = t;"),

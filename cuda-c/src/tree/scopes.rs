@@ -74,7 +74,7 @@ impl<'t, 'a> Scopes<'t, 'a> {
             let found = &self.all[*it];
             match block {
                 Some(block) => found.block == block && found.known.contains(&at),
-                None => !found.is_local,
+                None => !found.is_local || found.kind == Kind::Member,
             }
         };
         all.iter().copied().filter(is_one)

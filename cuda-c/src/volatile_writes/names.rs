@@ -149,9 +149,9 @@ impl<'t, 'a> Names<'t, 'a> {
                 let end = behind.clone().find(|&it| tokens.at(it) == "{").unwrap_or(behind.end);
                 most(behind.start..end).max(Volatile::Unknown)
             }
-            // A parameter without a value.
-            _ if is_auto && behind.is_empty() => Volatile::Unknown,
-            _ if is_auto => most(behind),
+            // `volatile auto *`, or a parameter without a value.
+            _ if is_auto && behind.is_empty() => most(of.clone()).max(Volatile::Unknown),
+            _ if is_auto => most(of.clone()).max(most(behind)),
             _ => {
                 let signs = declarator.clone().filter(|it| !is_name(it));
                 most(of.clone()).max(signs.map(word).max().unwrap_or(Volatile::No))
