@@ -105,14 +105,15 @@ fn unit_of(
     });
     let mut edits: Vec<(usize, usize, Cow<'_, str>)> =
         edits.into_iter().map(|(start, end, text)| (start, end, text.into())).collect();
-    let texts = meetings.into_iter().chain(described).chain(unnamed_classes::edits(tokens));
-    edits.extend(texts.map(|(start, end, text)| (start, end, text.into())));
-    let launches = refused::launches_of_host(tokens).into_iter();
-    edits.extend(launches.map(|(start, end)| (start, end, "".into())));
+    // Before the edits of a statement that follows without a space.
     for (token, form) in std::mem::take(&mut forms.texts) {
         let behind = tokens.all[token].end;
         edits.push((behind, behind, form.into()));
     }
+    let texts = meetings.into_iter().chain(described).chain(unnamed_classes::edits(tokens));
+    edits.extend(texts.map(|(start, end, text)| (start, end, text.into())));
+    let launches = refused::launches_of_host(tokens).into_iter();
+    edits.extend(launches.map(|(start, end)| (start, end, "".into())));
     // Edits inside an `asm` statement are dropped, because the statement has its own replacement.
     edits.retain(|edit| {
         let before = statements.partition_point(|it| it.0 <= edit.0);

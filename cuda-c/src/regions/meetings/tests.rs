@@ -417,3 +417,20 @@ fn texts_in_which_a_thread_waits_for_another_one_have_none() {
         assert_eq!(meetings(&text), count, "{waits}");
     }
 }
+
+/// A meeting precedes the call around a volatile element, also without a space between statements.
+#[test]
+fn meetings_are_not_inside_of_volatile_writes() {
+    let kernel = "typedef volatile int V;
+        __gpuarray_global__ void k(int *out) {
+            __attribute__ ( ( ) ) thread_local int s[64];
+            int t = threadIdx.x;
+            if (t < 32) { V *p = s;p[t]+=p[t+8];p[t]+=p[t+4];p[t]+=p[t+2];p[t]+=p[t+1];}
+            out[t] = s[0];
+        }";
+    let text = format!("# 1 \"kernel.cu\"\n{kernel}");
+    let unit = unit(&text, &[], Some(&HashSet::new()), true, false).expect("a unit");
+    let compact: String = unit.text.split_whitespace().collect();
+    assert!(compact.contains("::cuda_c::together(p[t])+=p[t+4];"), "{}", unit.text);
+    assert!(!compact.contains("together(::gpuarray_abi"), "{}", unit.text);
+}
