@@ -59,5 +59,6 @@ def _printed(run: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> i
     return status
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+# `python -i` prints a traceback for each exit, also for that of a program without an error.
+if __name__ == "__main__" and (status := main()):
+    sys.exit(status)

@@ -224,6 +224,7 @@ def test_a_module_as_the_program(folder):
         ["program.pyc", "x"],
         ["-O", "-Wignore", "-X", "utf8", "program.py", "-O"],
         ["-BOmpackage"],
+        ["-i", "program.py"],
         ["-s", "-"],
     ],
 )
