@@ -6,7 +6,7 @@ use crate::poison::Unpoisoned as _;
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError, Weak};
-use std::thread;
+use std::thread::{self, ThreadId};
 
 /// The number of times that a forked child tries to lock the list of its parent.
 const MOST_TRIES: u32 = 10_000;
@@ -34,9 +34,16 @@ pub(super) struct DeferredReaders {
     is_address_known: AtomicBool,
 }
 
+/// Deferred work, and the thread that deferred it.
+#[derive(Clone)]
+struct Reader {
+    work: Weak<dyn Deferred>,
+    thread: ThreadId,
+}
+
 #[derive(Default)]
 struct Readers {
-    list: Mutex<Vec<Weak<dyn Deferred>>>,
+    list: Mutex<Vec<Reader>>,
     /// The number of [`AnnouncedWrites`].
     announced: AtomicU32,
 }
@@ -54,7 +61,7 @@ impl Readers {
     ///
     /// # Errors
     /// `InvalidHandle` in a forked child if a thread of the parent held the lock at the fork.
-    fn lock(&self, is_inherited: bool) -> Result<MutexGuard<'_, Vec<Weak<dyn Deferred>>>> {
+    fn lock(&self, is_inherited: bool) -> Result<MutexGuard<'_, Vec<Reader>>> {
         if !is_inherited {
             return Ok(self.list.lock().unpoisoned());
         }
@@ -158,9 +165,9 @@ impl DeviceMemory {
         whole.deferred.exist.store(true, Ordering::SeqCst);
         let readers = whole.deferred.readers.get_or_init(Box::default);
         let mut list = readers.list.lock().unpoisoned();
-        if !list.iter().any(|known| known.ptr_eq(reader)) {
-            list.retain(|known| known.strong_count() > 0);
-            list.push(reader.clone());
+        if !list.iter().any(|known| known.work.ptr_eq(reader)) {
+            list.retain(|known| known.work.strong_count() > 0);
+            list.push(Reader { work: reader.clone(), thread: thread::current().id() });
         }
         drop(list);
         // Later writes find the work. A write that looked for it before is announced, or is being queued. An announced
@@ -181,13 +188,19 @@ impl DeviceMemory {
             return Ok(());
         };
         // They stay in the list until they are queued: another thread must not write before.
-        let known = readers.lock(self.is_inherited())?.clone();
-        for reader in known.iter().filter_map(Weak::upgrade) {
+        let is_inherited = self.is_inherited();
+        let mut known = readers.lock(is_inherited)?.clone();
+        if is_inherited {
+            // Other threads may have held locks of their work at the fork.
+            known.retain(|reader| reader.thread == thread::current().id());
+        }
+        for reader in known.iter().filter_map(|it| it.work.upgrade()) {
             reader.queue(self)?;
         }
-        readers
-            .lock(self.is_inherited())?
-            .retain(|reader| reader.upgrade().is_some_and(|it| it.is_pending()));
+        if !is_inherited {
+            let is_pending = |it: &Reader| it.work.upgrade().is_some_and(|work| work.is_pending());
+            readers.list.lock().unpoisoned().retain(is_pending);
+        }
         Ok(())
     }
 }
