@@ -288,7 +288,7 @@ class OpenedColumn(Closing):
 def export_column(data: GPUArray, mask: GPUArray | None = None, copy: bool | None = None) -> Column:
     """Returns a column for other processes: a contiguous vector ``data``, and its validity.
 
-    ``mask`` has a bit for each element, the least significant bit first, or a bool. A slice shares
+    ``mask`` has a bool for each element, or a bit, the least significant bit first. A slice shares
     the whole allocation. ``copy`` has the same effect as in :func:`export`. Raises ``Unsupported``
     or ``InvalidArgument`` as :func:`export` does.
 

@@ -17,9 +17,9 @@ __all__ += ["pointer_attribute", "profiler_output_mode", "shared_config"]
 
 
 class _Listed(EnumMeta):
-    """Gives an enumeration two dictionaries, and calls without a number, which is 0, as PyCUDA.
+    """Gives an enumeration PyCUDA's two dictionaries; a call without a number is a call with 0.
 
-    If the documentation does not have an example, one shows how the members print.
+    If the docstring does not have an example, adds one that shows how the members print.
     """
 
     def __init__(cls, name: str, bases: Any, members: Any, **kwargs: Any) -> None:
@@ -64,7 +64,7 @@ def _place(member: Any) -> str:
 
 
 def _format(member: Any, format_spec: str) -> str:
-    """Returns the name, or the number if there is a format. Python 3.10 has the name for both."""
+    """Formats the number by a format, else returns the name (Python 3.10 ignores the format)."""
     return int.__format__(int(member), format_spec) if format_spec else str(member)
 
 

@@ -46,10 +46,10 @@ def _is_primary(number: int, handle: int) -> bool:
 
 
 class Context:
-    """A context of device ``device_number``, which makes buffers; contexts of a device are equal.
+    """Makes buffers on device ``device_number``; all contexts of one device compare equal.
 
     ``handle`` is 0, or the driver's handle of the primary context of CUDA's runtime and numba.
-    Raises ``Unsupported`` for another context, which ``pyarrow`` takes.
+    Raises ``Unsupported`` for any other context; ``pyarrow`` accepts those.
 
     >>> context = Context(0)
     >>> buffer = context.buffer_from_data(b"abcdef")
@@ -89,7 +89,7 @@ class Context:
         return Context(device.id)
 
     def to_numba(self) -> _CudaContext:
-        """Returns the context of the device in :mod:`pygpu.cuda`, which stands for numba's."""
+        """Returns the same device's context in :mod:`pygpu.cuda`, a substitute for numba's."""
         # Few programs use both; each is imported alone.
         from ..cuda import gpus
 
@@ -117,7 +117,7 @@ class Context:
 
     @property
     def bytes_allocated(self) -> int:
-        """The bytes of :meth:`new_buffer` in use, also of other functions' buffers."""
+        """The bytes in use that :meth:`new_buffer` and methods that copy have allocated."""
         with _lock:
             return sum(memory.size for memory in _allocated.get(self._number, ()))
 
@@ -196,7 +196,7 @@ class Context:
         return result
 
     def buffer_from_object(self, obj: Any) -> CudaBuffer:
-        """Returns a buffer over the memory of ``obj``, with its gaps, which it keeps alive.
+        """Returns a buffer over the memory of ``obj``, gaps included, and keeps ``obj`` alive.
 
         ``obj`` is a CudaBuffer, HostBuffer or GPUArray, or has ``__cuda_array_interface__``.
         """
@@ -233,7 +233,7 @@ class Context:
 
 
 class CudaBuffer(Buffer):
-    """Bytes in device memory, on every backend, with the name in ``pyarrow.cuda``.
+    """A buffer of bytes in device memory, on every backend; named as in ``pyarrow.cuda``.
 
     A buffer is made by a :class:`Context`. Copies are ordered after the work that uses the memory.
     The host cannot read the bytes in place: ``memoryview(buffer)``, ``numpy.frombuffer(buffer)``,
@@ -420,12 +420,12 @@ class CudaBuffer(Buffer):
         memory_pool: Any = None,
         resizable: bool = False,
     ) -> Any:
-        """Copies bytes to the host, when the work that writes them has run; returns ``buf``.
+        """Copies bytes to the host after the work that writes them; returns ``buf``.
 
-        ``nbytes`` bytes from ``position`` on, -1: all or as many as fit, go to ``buf``, an object
-        with a writable buffer, or to a new ``pyarrow.Buffer``, for which ``memory_pool`` and
-        ``resizable`` are as in ``pyarrow.allocate_buffer``. Raises ``ImportError`` if ``pyarrow``
-        is needed and not installed.
+        Copies ``nbytes`` bytes from ``position`` on; -1 means all, or as many as fit. ``buf`` is an
+        object with a writable buffer; by default it is a new ``pyarrow.Buffer``, made by
+        ``pyarrow.allocate_buffer`` with ``memory_pool`` and ``resizable``. Raises ``ImportError``
+        if ``pyarrow`` is needed and not installed.
         """
         position = self._position(position)
         if buf is None:
@@ -442,7 +442,7 @@ class CudaBuffer(Buffer):
     def copy_from_host(self, data: Any, position: int = 0, nbytes: int = -1) -> int:
         """Copies ``nbytes`` bytes of ``data``, an object with the buffer protocol, to ``position``.
 
-        Returns their number: -1 copies as many as there are and fit.
+        Returns the number of bytes copied; if ``nbytes`` is -1, as many as exist and fit.
         """
         position, source = self._position(position), host_bytes("data", data)
         from_host = ("data", source.size, f"{_MORE} from host buffer")
@@ -453,7 +453,7 @@ class CudaBuffer(Buffer):
     def copy_from_device(self, buf: CudaBuffer, position: int = 0, nbytes: int = -1) -> int:
         """Copies the first ``nbytes`` bytes of ``buf``, of any device, to ``position``.
 
-        Returns their number, as :meth:`copy_from_host`.
+        Returns the number of bytes copied, as :meth:`copy_from_host` does.
         """
         position = self._position(position)
         _arguments.instance("buf", buf, CudaBuffer)
@@ -472,10 +472,10 @@ class CudaBuffer(Buffer):
     def export_for_ipc(self) -> IpcMemHandle:
         """Returns a handle with which other processes open the buffer.
 
-        It waits for all queued work of the device. The memory is freed with the last buffer over it
-        in this process and the handle itself; other processes must have closed it by then. In
-        ``pyarrow`` it is never freed. Raises ``Unsupported`` or ``LogicError`` if the memory cannot
-        be shared, as arrays' from the driver's pool, unlike that of :meth:`Context.new_buffer`.
+        Waits for all queued work of the device. The memory is freed when the handle and the last
+        buffer over it in this process are gone; other processes must have closed it before.
+        ``pyarrow`` never frees it. Raises ``Unsupported`` or ``LogicError`` if the memory cannot be
+        shared, such as the memory of arrays in the driver's pool.
         """
         if self.size == 0:
             return IpcMemHandle._new(bytes(64), 0, 0)

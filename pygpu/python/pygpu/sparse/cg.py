@@ -82,7 +82,7 @@ class CGStateContainer:
         return out
 
     def guarded_div(self, a: GPUArray, b: GPUArray) -> GPUArray:
-        """Returns the quotients of ``a`` and ``b``, of one shape, and 0 where the latter is 0."""
+        """Returns ``a / b``, and 0 where ``b`` is 0; ``a`` and ``b`` have the same shape."""
         if a.shape != b.shape:
             raise ValueError(f"a has shape {a.shape}, b {b.shape}; they must be the same")
         is_zero = b == 0
@@ -90,7 +90,7 @@ class CGStateContainer:
         return gpuarray.where(is_zero, quotient.dtype.type(0), quotient)
 
     def reset(self, rhs: GPUArray, x: GPUArray | None = None) -> None:
-        """Begins again for ``rhs``, at ``x``, by default zeros, which the solution overwrites."""
+        """Starts again for ``rhs`` from ``x``, by default zeros. The solution overwrites ``x``."""
         self.rhs = rhs
         if x is None:
             x = gpuarray.zeros(self.operator.shape[0], rhs.dtype, allocator=rhs.allocator)
@@ -105,7 +105,7 @@ class CGStateContainer:
         self._first: float | None = None
 
     def one_iteration(self, compute_real_residual: bool = False) -> None:
-        """Makes one step, with the residual of the solution if ``compute_real_residual``."""
+        """Makes one step; computes the residual from the solution if ``compute_real_residual``."""
         q = self.operator(self.d)
         alpha = self.guarded_div(self.delta, gpuarray.dot(self.d, q))
         self.lc2(1, self.x, alpha, self.d, out=self.x)
@@ -134,9 +134,9 @@ class CGStateContainer:
         ----------
         max_iterations : int, optional. 10 for each row, and at least 61, by default.
         tol : float. The norm of a small residual, relative to the first one.
-        debug_callback : callable, optional. Called with ``"it"``, ``"it+residual"`` or at last
-            ``"end"``, the number of the iteration, the solution, the residual, the direction and
-            its ``delta``.
+        debug_callback : callable, optional. Called with a word (``"it"``, ``"it+residual"``, at
+            last ``"end"``), the number of the iteration, the solution, the residual, the direction
+            and the ``delta``.
         """
         size = self.operator.shape[0]
         if max_iterations is None:
@@ -193,7 +193,7 @@ def solve_pkt_with_cg(
 ) -> tuple[GPUArray, int, int]:
     """Solves ``pkt_spmv(x) = b`` with conjugate gradients.
 
-    Returns the solution, the number of iterations, and of those whose residual was computed from
+    Returns the solution, the number of iterations, and how many of them computed the residual from
     the solution. ``pkt_spmv`` is symmetric positive definite, ``b`` the right-hand side, ``x`` the
     start, by default zeros; ``debug`` is ignored, as in PyCUDA. Other arguments are as in
     :class:`CGStateContainer` and :meth:`CGStateContainer.run`. Raises ``ConvergenceError`` if the
