@@ -132,13 +132,13 @@ impl Before {
 static ADVICE: OnceLock<fn() -> &'static str> = OnceLock::new();
 
 /// Sets the text that the process writes to standard error when a fault outside of kernels ends it, after it
-/// has run some kernels. An empty text writes nothing. A signal handler calls the function. Only the first
-/// call has an effect.
+/// has run some kernels. An empty text writes nothing. A signal handler calls `advice`, which must therefore be
+/// async-signal-safe. Only the first call of `set_advice` has an effect.
 pub fn set_advice(advice: fn() -> &'static str) {
     let _ = ADVICE.set(advice);
 }
 
-/// Writes the advice, before the default action of a fatal signal.
+/// Writes the text of [`set_advice`], before the default action of a fatal signal.
 fn advise() {
     let text = ADVICE.get().map_or("", |advice| advice());
     // SAFETY: the text has this length; signal handlers may call write.

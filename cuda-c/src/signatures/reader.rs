@@ -65,7 +65,7 @@ struct Reader<'a> {
     scopes: Vec<Option<usize>>,
     /// The parameters of the current template.
     template: Option<Vec<&'a str>>,
-    /// The number of open conditions that the text does not decide.
+    /// The number of enclosing `#if` whose result is not known from the text.
     conditions: usize,
     kernels: Vec<Kernel>,
 }

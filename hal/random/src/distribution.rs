@@ -119,16 +119,16 @@ pub fn log_normal(normal: f64, mean: f64, deviation: f64) -> f64 {
 
 // Poisson's distribution, by inversion: one point in (0, 1) gives one number.
 
-/// The mean from which the quantile is computed by an expansion; below it, the quantile is searched
-/// for.
+/// The smallest mean for which the quantile is computed by an expansion; for smaller means it is
+/// found by a search.
 const EXPANDED_FROM: f64 = 64.0;
 
 /// Returns the quantile of Poisson's distribution for a probability inside (0, 1). A mean that is not
 /// positive gives 0, an infinite one infinity.
 ///
-/// From a mean of 64, it is the whole part of the expansion by M. Giles, "Algorithm 955:
-/// approximation of the inverse Poisson cumulative distribution function" (2016), equation Q_N2. For
-/// a fraction of the points below 1e-4, the result is off by one.
+/// From a mean of 64 on, the quantile is the whole part of the expansion by M. Giles, "Algorithm 955:
+/// approximation of the inverse Poisson cumulative distribution function" (2016), equation Q_N2. The
+/// result is off by one for fewer than one in 10,000 points.
 #[inline(always)]
 pub fn poisson_quantile(point: f64, mean: f64) -> f64 {
     if mean.is_nan() || mean <= 0.0 {

@@ -50,8 +50,8 @@ impl Drop for Handle {
     }
 }
 
-/// An array of texels. After it and all objects over it have been dropped, it is freed, after all
-/// work of the device.
+/// An array of texels. The array is freed once it and all objects over it have been dropped and the
+/// device has finished its work.
 ///
 /// An array outlives its last handle in the program while a texture reads it:
 ///
