@@ -26,16 +26,15 @@ class DeviceArray(Keeper, _core.BufferExporter):
     """Elements in host memory, and room for them in device memory once it is allocated.
 
     ``DeviceArray(size)`` and ``DeviceArray(shape, flag_c_contiguous=1)`` make page-locked host
-    memory. The others point to the caller's: ``DeviceArray(pointer, shape, flag_c_contiguous)``,
-    ``DeviceArray(host_address, device_address, shape, flag_c_contiguous)``, and
-    ``DeviceArray(buffer)``, which keeps the buffer alive. A flag of 0 means Fortran's order.
+    memory. The other constructors use the caller's memory: ``DeviceArray(pointer, shape,
+    flag_c_contiguous)``, ``DeviceArray(host_address, device_address, shape, flag_c_contiguous)``,
+    and ``DeviceArray(buffer)``, which keeps the buffer alive. A flag of 0 means Fortran's order.
 
-    No device memory is allocated before :meth:`allocate`, except where its address is passed.
-    Copies wait until they are done. Types are not compared: the bytes of a buffer, which must be
-    contiguous, are read as this class's elements, if there are enough. Addresses are the caller's
-    responsibility: memory must stay in place as long as the array. Failures leave a status in
-    :meth:`last_status`: an address that is zero, not aligned or not mapped, and unknown device
-    memory.
+    Device memory is allocated by :meth:`allocate`, unless its address is passed. Copies wait until
+    they are done. Types are not compared: a contiguous buffer with enough bytes is read as elements
+    of this class. Addresses are the caller's responsibility: memory must stay in place as long as
+    the array. Failures leave a status in :meth:`last_status`: an address that is zero, not aligned
+    or not mapped, and unknown device memory.
 
     >>> from PybindGPU import backend
     >>> x = np.arange(6).reshape(2, 3)
@@ -165,7 +164,7 @@ class DeviceArray(Keeper, _core.BufferExporter):
         return pointer_class(self.dtype)._to(address, True, self._source, keep=self)
 
     def device_data(self) -> ptr_wrapper:
-        """Returns the (perhaps null) pointer to device memory; C functions take its ``int()``."""
+        """Returns the pointer to device memory, perhaps null; C functions take ``int(pointer)``."""
         block = self._device_source
         address = 0 if block is None else block.address
         return pointer_class(self.dtype)._to(address, False, block, keep=self)
@@ -199,7 +198,7 @@ class DeviceArray(Keeper, _core.BufferExporter):
         """Copies elements from other host memory to device memory; returns the status.
 
         ``source`` is a contiguous buffer, a pointer or an address, with as many bytes as the array.
-        With ``*val``, a value, it is :meth:`set_val`, as in older versions of PyGPU.
+        With a second argument, it is :meth:`set_val`, as in older versions of PyGPU.
         """
         if val:
             return self.set_val(source, *val)
@@ -271,7 +270,7 @@ class DeviceArray(Keeper, _core.BufferExporter):
 
 
 def _constructor(array: DeviceArray, *args: Any, **flags: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Returns the constructor that the arguments are for, and its arguments."""
+    """Returns the constructor that the arguments are for, and the arguments for it."""
     flag = flags.pop("flag_c_contiguous", None)
     if flags:
         raise TypeError(f"unknown argument {next(iter(flags))!r}")
@@ -304,7 +303,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _address(name: str, value: Any) -> tuple[int, Block | None]:
-    """Returns the address in an argument, and the memory that it belongs to if known."""
+    """Returns the address in an argument, and the memory at that address if known."""
     if isinstance(value, ptr_wrapper):
         return value.unsafe_get(), value._block
     return whole(name, value), None

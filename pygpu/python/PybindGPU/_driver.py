@@ -118,13 +118,13 @@ def cudaEventRecord(event: cudaEvent_t, stream: cudaStream_t | None = None) -> c
 
 
 def cudaEventSynchronize(event: cudaEvent_t) -> cudaError_t:
-    """Waits until all work before the mark has run; returns the status, as ``event`` does."""
+    """Waits until all work before the mark has run; returns the status, also kept in ``event``."""
     wait = lambda: _made("event", event, cudaEvent_t).synchronize()  # noqa: E731
     return attempt(wait, keeper=_keeper(event))[1]
 
 
 def cudaEventElapsedTime(start: cudaEvent_t, end: cudaEvent_t) -> tuple[float, cudaError_t]:
-    """Returns the milliseconds from ``start`` to ``end``, or 0, and the status, as ``end`` does."""
+    """Returns the milliseconds from ``start`` to ``end``, or 0 if that fails, and the status."""
 
     def elapsed() -> float:
         first = _made("start", start, cudaEvent_t)

@@ -106,8 +106,8 @@ def count(name: str, value: Any) -> int:
 class ptr_wrapper:
     """A pointer to elements, in host memory or in device memory.
 
-    It is safe if it points to host memory that Python manages: only then does :meth:`get` return
-    it. A wrapper keeps its memory alive; the plain number that ``int()`` returns does not.
+    A pointer to host memory that Python manages is *safe*: :meth:`get` returns only safe pointers.
+    A wrapper keeps its memory alive; the plain number that ``int()`` returns does not.
 
     >>> from PybindGPU import backend
     >>> pointer = backend.ptr_wrapper_int64()
@@ -148,13 +148,13 @@ class ptr_wrapper:
         self._address, self._safe = block.address, True
 
     def destroy(self) -> None:
-        """Frees the memory of :meth:`create`; the pointer becomes null, and its arrays fail."""
+        """Frees the memory of :meth:`create`; the pointer becomes null, and arrays over it fail."""
         if self._block is not None and self._keep is None:
             self._block.end()
         self._address, self._safe, self._block, self._keep = 0, False, None, None
 
     def is_safe(self) -> bool:
-        """Returns True if it points to host memory that Python manages."""
+        """Returns True if the pointer is to host memory that Python manages."""
         return self._safe and (self._block is None or self._block.alive)
 
     def get(self) -> tuple[int | None, bool]:

@@ -1,4 +1,4 @@
-"""Statuses, which every call returns or leaves in ``last_status``.
+"""Statuses: every call returns one or leaves it in ``last_status``.
 
 Examples
 --------
@@ -77,7 +77,7 @@ class Code(Status):
 
 
 class cudaError_t(Code):
-    """The status of a call: true for a success, and equal to its number ``code``.
+    """The status of a call: true for a success, and equal to the number ``code``.
 
     The number is the driver's: ``cudaError_t`` and ``hipError_t`` agree on nearly all.
 

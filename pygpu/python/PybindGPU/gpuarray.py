@@ -40,7 +40,7 @@ class _Owner:
         return np.dtype(self._dtype)
 
     def get(self) -> np.ndarray:
-        """Returns the memory as a numpy array, which keeps it alive."""
+        """Returns a numpy array over the memory; the array keeps the memory alive."""
         self._alloc.last_status().raise_for_status()
         return self._alloc._block.memory.reshape(self._shape)
 
@@ -143,12 +143,12 @@ def _described(data: Any) -> tuple[tuple[int, ...], Any, int, str]:
 
 
 class GPUArray:
-    """Device memory, and host memory that its elements are copied from and to.
+    """Device memory, and host memory to copy the elements from and to.
 
     ``GPUArray(array)`` uses the numpy array's own memory as the host side; ``GPUArray(shape)`` has
     its own page-locked memory. The constructor allocates device memory, undefined until
     :meth:`to_device`. Run-time failures leave a status in :attr:`last_status`. Raises
-    ``UnsupportedDataType`` for elements of another type than the ten, or data that are neither an
+    ``UnsupportedDataType`` for any element type except the ten and for data that are neither an
     array nor a shape, and ``RuntimeError`` for other arguments with an allocator.
 
     >>> array = GPUArray(np.arange(3))
@@ -163,12 +163,12 @@ class GPUArray:
 
     Parameters
     ----------
-    *args : numpy.ndarray, list or tuple. Data, or a shape, which may also be ``shape=``.
+    *args : numpy.ndarray, list or tuple. Data, or a shape; ``shape=`` also works.
     **kwargs : object. ``dtype``, the type of the elements with a shape; ``order``, "C" or "F", the
         memory order with a shape; ``copy``, True for a copy of the array as the host side (arrays
-        with gaps are always copied); ``allocator``, an :class:`Allocator`, a
-        :class:`PagelockedAllocator` or an array of another library, alone, whose device memory is
-        used.
+        with gaps are always copied); ``allocator``, the only argument then, the owner of the device
+        memory: an :class:`Allocator`, a :class:`PagelockedAllocator` or an array of another
+        library.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -297,7 +297,7 @@ class GPUArray:
     def set(self, host_data: Any, *val: Any) -> backend.cudaError_t:
         """Copies a numpy array, of the same shape and dtype, to device memory; returns the status.
 
-        With ``*val``, a value, it is :meth:`set_val`, as in older versions of PyGPU. Raises
+        With a second argument, it is :meth:`set_val`, as in older versions of PyGPU. Raises
         ``AssertionError`` if ``host_data`` has another shape or dtype.
         """
         if val:
@@ -327,7 +327,7 @@ class GPUArray:
 
 
 def to_gpu(cpu_data: np.ndarray) -> GPUArray:
-    """Copies the numpy array ``cpu_data`` to device memory; its own memory is the host side.
+    """Copies the numpy array ``cpu_data`` to device memory; ``cpu_data`` stays the host side.
 
     Raises ``UnsupportedDataType`` for elements of another type than the ten.
 

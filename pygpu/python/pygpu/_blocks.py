@@ -14,12 +14,12 @@ _RUNS_LATER = 0x20 | 0x80 | 0x200
 
 @contextmanager
 def checking(*kinds: str) -> Iterator[None]:
-    """Checks kernels that are launched in its block for errors, on the host backend.
+    """Checks kernels that are launched in the ``with`` block for errors, on the host backend.
 
-    An error in a kernel raises an exception, at the launch or at its stream's synchronization. The
+    An error in a kernel raises an exception, at the launch or when the stream is synchronized. The
     exception names the kernel, the line, the block, the thread, the array, and where the program
     allocated the array. Raises ``Unsupported`` on a GPU's backend. The setting applies to the whole
-    process: ``PYGPU_CHECK=1`` checks a program, ``PYGPU_CHECK=bounds,races`` for these kinds.
+    process. ``PYGPU_CHECK=1`` or ``bounds,races`` checks a program.
 
     >>> import pygpu
     >>> from pygpu.compiler import SourceModule
@@ -48,8 +48,8 @@ def checking(*kinds: str) -> Iterator[None]:
 def fuse(function: _F) -> _F:
     """Decorates ``function``, so that its element-wise operations are computed together.
 
-    At each call, the function's body runs as a block of `fused`. The arrays that it returns have
-    been computed. Generators and coroutines, whose body runs later, are refused.
+    At each call, the function's body runs as a block of `fused`. The arrays that the function
+    returns have been computed. Generators and coroutines are refused.
 
     >>> import pygpu
     >>> @pygpu.fuse

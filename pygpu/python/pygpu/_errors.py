@@ -64,7 +64,7 @@ class LaunchError(Error):
 
 
 class RuntimeError(Error, builtins.RuntimeError):
-    """A failure of driver or device that no other class names: also Python's ``RuntimeError``.
+    """A failure of driver or device without a class of its own: also Python's ``RuntimeError``.
 
     >>> import pygpu
     >>> pygpu.Status(999).raise_for_status()

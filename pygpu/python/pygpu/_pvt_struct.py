@@ -1,7 +1,7 @@
 """Packing of a kernel's arguments, with the names of ``pycuda._pvt_struct``.
 
 The format codes are those of Python's :mod:`struct`, with ``F`` and ``D`` for complex numbers of
-single and double precision. Numbers are aligned to their size, as a kernel reads them.
+single and double precision. A number is aligned to its size, because a kernel reads it so.
 """
 
 from __future__ import annotations

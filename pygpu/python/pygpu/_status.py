@@ -7,7 +7,7 @@ from ._arguments import whole
 
 
 class Status:
-    """The number that a driver returned, and its API. It equals, and hashes as, its number.
+    """A driver's number and the API that defines it. Equals the number and has the number's hash.
 
     A status is true for a success. ``code`` may be an unknown number; ``api`` is ``"cuda"``,
     ``"hip"``, ``"host"``, ``"nvrtc"`` or ``"hiprtc"``, by default the backend's.

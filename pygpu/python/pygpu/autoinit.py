@@ -1,4 +1,4 @@
-"""Importing this module makes a context on the first device, which ends at exit."""
+"""Importing this module makes a context on the first device; the context ends at exit."""
 
 from . import driver
 from ._driver.device import detach_at_exit

@@ -59,10 +59,10 @@ def rand(
 ) -> GPUArray:
     """Returns a new array of ``shape`` of random numbers, generated on the device on ``stream``.
 
-    The numbers are uniform in [0, 1) if ``dtype`` is float32 or float64, and any integers if it is
-    int32 or uint32. Raises ``NotImplementedError`` for other dtypes. Philox4x32-10 generates the
-    numbers from ``seed``. The default seed comes from numpy's global generator, so
-    ``np.random.seed`` makes the numbers repeatable. PyCUDA returns other numbers.
+    Numbers of float32 and float64 are uniform in [0, 1); int32 and uint32 may be any integers.
+    Raises ``NotImplementedError`` for other dtypes. Philox4x32-10 generates the numbers from
+    ``seed``. The default seed comes from numpy's global generator, so ``np.random.seed`` makes the
+    numbers repeatable. PyCUDA returns other numbers.
 
     >>> bool((rand((3, 4)).get() < 1).all())
     True
@@ -80,7 +80,7 @@ def rand(
 
 
 def seed_getter_uniform(n: int) -> GPUArray:
-    """Returns ``n`` equal seeds, one random number; each state is another sequence of this seed."""
+    """Returns ``n`` copies of one random seed; each state is another sequence of that seed."""
     import random  # with its hashes, for this function alone
 
     return full([n], random.randint(0, 2**31 - 1), np.int32)

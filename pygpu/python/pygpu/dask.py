@@ -4,13 +4,13 @@
 ``distributed`` then sends a :class:`~pygpu.gpuarray.GPUArray`, a
 :class:`~pygpu.arrow.DeviceColumn` and a :class:`~pygpu.arrow.DeviceRecordBatch` between workers as
 it does CuPy's arrays: over TCP by one copy from the device and one to the receiver's, over UCX
-without the host. An array arrives without gaps, its axes in the same memory order. What does not
-fit on the receiver's device stays in its host memory as a :class:`LeftOnHost`, whose use raises
+without the host. An array arrives without gaps, its axes in the same memory order. An object that
+does not fit on the receiver's device stays in host memory as a :class:`LeftOnHost`; any use raises
 ``MemoryError``.
 
 Every process that sends or receives needs the import. Workers that this process starts afterwards
-import the module themselves, since it adds itself to ``distributed.worker.preload``. Start others
-by ``dask worker --preload pygpu.dask``, or call ``client.run(importlib.import_module,
+import the module themselves, since it adds itself to ``distributed.worker.preload``. Start other
+workers by ``dask worker --preload pygpu.dask``, or call ``client.run(importlib.import_module,
 "pygpu.dask")``. The package ``distributed`` has to be installed.
 
 >>> import pygpu.dask
@@ -228,9 +228,9 @@ def _column_from_device(header: Header, frames: list[Any]) -> DeviceColumn:
 class LeftOnHost(np.lib.mixins.NDArrayOperatorsMixin):
     """An array or a column that did not fit on the device when it was received.
 
-    Any use raises ``MemoryError``, so that the task fails; raised while the message is read,
-    ``distributed`` would wait for ever. It is sent on as the array or column, an object of class
-    ``kind``. ``header`` and ``frames`` are its serialiser's, and ``error`` is the reason.
+    Any use raises ``MemoryError``, so that the task fails; an error while the message is read would
+    make ``distributed`` wait for ever. Sent on, the object is again the array or column, of class
+    ``kind``. ``header`` and ``frames`` are the serialiser's, and ``error`` is the reason.
 
     >>> from distributed.protocol import serialize
     >>> header, frames = serialize(gpuarray.arange(3))

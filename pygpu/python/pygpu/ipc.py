@@ -1,8 +1,8 @@
 """Arrays that processes share: a handle of the driver, and the layout of the array.
 
-The exporting process keeps its exports until :func:`release`, ``descriptor.close()`` or its end.
-After that, a GPU's driver decides about arrays that other processes have open. On the host backend
-they read as zeros after a release, and keep their contents if the exporter has ended.
+The exporting process keeps its exports until :func:`release`, ``descriptor.close()`` or the end of
+the process. After that, a GPU's driver decides about arrays that other processes have open. On the
+host backend they read as zeros after a release, and keep their contents if the exporter has ended.
 
 Processes must order their work themselves. An export waits for the work that was queued before it.
 For later work, pass an event (:meth:`pygpu.driver.Event.ipc_handle`), or send a message after
@@ -50,7 +50,7 @@ __all__ += ["export_column", "loads", "open", "open_column", "release", "share"]
 def empty(shape: Shape, dtype: DType = np.float64, order: Order = "C") -> GPUArray:
     """Returns a new array of ``shape``, ``dtype`` and ``order`` that other processes can open.
 
-    Its elements are undefined. The memory is from ``cuMemAlloc`` or ``hipMalloc``, on the host from
+    The elements are undefined. The memory is from ``cuMemAlloc`` or ``hipMalloc``, on the host from
     a sealed ``memfd``. Other arrays have stream-ordered memory: it is faster and cannot be shared.
     """
     dtype = np.dtype(dtype)
@@ -128,8 +128,8 @@ def _handle_of(array: GPUArray) -> tuple[int, int, bytes]:
 def release(descriptor: Descriptor) -> None:
     """Releases memory that this process keeps for others under ``descriptor``.
 
-    ``descriptor`` must be the object that :func:`export` returned. A call with a copy of that
-    object, and a second call, do nothing. The memory is freed after its last use in this process.
+    ``descriptor`` must be the object that :func:`export` returned. A second call, or a call with a
+    copy of that object, does nothing. The memory is freed after the last use here.
     """
     _arguments.instance("descriptor", descriptor, Descriptor)
     descriptor.close()
@@ -138,8 +138,8 @@ def release(descriptor: Descriptor) -> None:
 class OpenedArray(Closing, GPUArray):
     """An array of :func:`open` in another process's memory; arguments are as in :class:`GPUArray`.
 
-    :meth:`close`, the end of ``with``, or the end of the last reference to the array and its views
-    closes it. Arguments are as in :class:`GPUArray`.
+    It is closed by :meth:`close`, by the end of ``with``, or when the last reference to the array
+    and its views is gone.
 
     >>> with empty(4).ipc_handle() as descriptor:
     ...     array = open(descriptor)

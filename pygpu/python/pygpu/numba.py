@@ -22,7 +22,7 @@ _BYTE = np.dtype(np.uint8)
 
 
 def _addresses(numba_driver: Any) -> tuple[Callable[[int], Any], Callable[[int], Any]]:
-    """Returns the constructors of numba's device and host addresses, for its kind of bindings."""
+    """Returns the constructors of device and host addresses, for the bindings that numba uses."""
     if getattr(numba_driver, "USE_NV_BINDING", True):
         return numba_driver.binding.CUdeviceptr, int
     return numba_driver.drvapi.cu_device_ptr, ctypes.c_void_p
@@ -34,7 +34,7 @@ def _define() -> type[Any]:
     device_address, host_address = _addresses(numba_driver)
 
     class MemoryManager(cuda.GetIpcHandleMixin, cuda.HostOnlyCUDAMemoryManager):  # type: ignore[misc, name-defined]
-        """Allocates numba's memory from this package; numba decides when it is freed."""
+        """Allocates numba's memory from this package; numba decides when the memory is freed."""
 
         interface_version = 1
 

@@ -186,7 +186,7 @@ context_dependent_memoized_functions: list[Callable[..., Any]] = []
 
 
 def context_dependent_memoize(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns ``func`` with a cache of its results, by context and hashable arguments.
+    """Returns ``func`` with a cache of results, by context and hashable arguments.
 
     >>> @context_dependent_memoize
     ... def square(x):

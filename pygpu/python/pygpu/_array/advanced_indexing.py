@@ -1,8 +1,8 @@
 """Advanced indexing: elements selected by arrays of indices and by masks, as in numpy.
 
-A mask is converted to the indices of its true elements, which waits for their number. Indices in
-lists and in numpy arrays are checked. Those in device memory are not, because a check would wait:
-out of bounds they read zero and store nothing.
+A mask is converted to the indices of its true elements; this waits for the number of them. Indices
+in lists and in numpy arrays are checked. Indices in device memory are not, because a check would
+wait: an index out of bounds reads zero and stores nothing.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _true_elements(mask: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _checked(indices: Any, extent: int) -> Any:
-    """Returns the indices, which must be whole numbers, and in bounds if they are numpy's."""
+    """Returns the indices; refuses fractions, and numpy's indices that are out of bounds."""
     if indices.dtype.kind not in "iu":
         allowed = "integer (or boolean) type"
         raise IndexError(f"arrays used as indices must be of {allowed}, not {indices.dtype}")
@@ -309,7 +309,7 @@ def nonzero(a: GPUArray) -> tuple[GPUArray, ...]:
 def compress(condition: Array, a: GPUArray, axis: int | None = None, out: Out = None) -> GPUArray:
     """Returns the elements along an axis at which a condition is true, as :func:`numpy.compress`.
 
-    Waits for their number, as :func:`flatnonzero`.
+    Waits for the number of them, as :func:`flatnonzero` does.
     """
     gpu_array("a", a)
     if np.ndim(condition) != 1:
@@ -411,7 +411,7 @@ def multi_take_put(
     stream: OnStream = None,
     src_offsets: Sequence[int] | None = None,
 ) -> list[GPUArray]:
-    """Copies elements of each array, at source indices, to its output, at other indices.
+    """Copies elements of each array at ``src_indices`` to an output, at ``dest_indices``.
 
     Returns the list of outputs. The other elements of a new output are undefined.
 
@@ -424,11 +424,11 @@ def multi_take_put(
     Parameters
     ----------
     arrays : sequence of GPUArray. The arrays to copy from.
-    dest_indices, src_indices : GPUArray. Indices of outputs and of arrays, of one shape and dtype.
+    dest_indices, src_indices : GPUArray. Indices of outputs and of arrays; one shape and dtype.
     dest_shape : tuple of int, optional. The shape of new outputs.
     out : sequence of GPUArray, optional. The outputs, of the dtypes of the arrays.
     stream : Stream, optional. The stream of the work.
-    src_offsets : sequence of int, optional. A number for each array, added to its source indices.
+    src_offsets : sequence of int, optional. A number for each array, added to ``src_indices``.
     """
     arrays = gpu_arrays("arrays", arrays)
     _check_index_vectors(dest_indices, src_indices)
@@ -457,7 +457,7 @@ def multi_put(
     out: Sequence[GPUArray] | None = None,
     stream: OnStream = None,
 ) -> list[GPUArray]:
-    """Copies the first elements of each of the ``arrays`` to ``dest_indices`` of its output.
+    """Copies the first elements of each of the ``arrays`` to an output, at ``dest_indices``.
 
     Other arguments are as in :func:`multi_take_put`.
 

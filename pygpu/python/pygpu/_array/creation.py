@@ -65,7 +65,7 @@ def full(
 
 
 def _converted(value: Any, dtype: Any) -> Any:
-    """Returns the value converted as numpy does, which wraps and truncates numbers."""
+    """Returns the value converted as in numpy: numbers wrap and are truncated."""
     if isinstance(value, GPUArray):
         return value
     value = np.full(np.shape(value), value, dtype)

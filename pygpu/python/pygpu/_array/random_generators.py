@@ -87,13 +87,13 @@ class RandomNumberGenerator:
         self._fill(data, distribution, allowed, stream=stream)
 
     def fill_normal(self, data: GPUArray, stream: OnStream = None) -> None:
-        """Fills ``data``, float32 or float64, with standard normal numbers, on ``stream``."""
+        """Fills ``data`` (float32 or float64) with standard normal numbers, on ``stream``."""
         self._fill(data, "normal", (np.float32, np.float64), stream=stream)
 
     def fill_log_normal(
         self, data: GPUArray, mean: float, stddev: float, stream: OnStream = None
     ) -> None:
-        """Fills ``data``, float32 or float64, with exponentials of normal numbers, on ``stream``.
+        """Fills ``data`` (float32 or float64) with exponentials of normal numbers, on ``stream``.
 
         ``mean`` and ``stddev`` are the mean and the standard deviation of the normal numbers.
         """
@@ -103,10 +103,10 @@ class RandomNumberGenerator:
     def fill_poisson(
         self, data: GPUArray, lambda_value: float | None = None, stream: OnStream = None
     ) -> None:
-        """Fills ``data``, uint32, with Poisson numbers of mean ``lambda_value``, on ``stream``.
+        """Fills ``data`` (uint32) with Poisson numbers of mean ``lambda_value``, on ``stream``.
 
-        If the mean is omitted, each element of ``data`` is the mean of its new number; ``data``
-        can then also be float32 or float64.
+        If the mean is omitted, each element of ``data`` is the mean of the number that replaces it;
+        ``data`` can then also be float32 or float64.
         """
         if lambda_value is None:
             kinds = (np.float32, np.float64, np.uint32)
@@ -169,7 +169,7 @@ class RandomNumberGenerator:
         self._skip("draws", i, stream)
 
     def call_skip_ahead_array(self, i: GPUArray, stream: OnStream = None) -> None:
-        """Like :meth:`call_skip_ahead` on ``stream``, with a number for each state in ``i``."""
+        """Like :meth:`call_skip_ahead`; ``i`` is an array with a number for each state."""
         self._skip_array("draws", i, stream)
 
 
@@ -213,7 +213,7 @@ class PseudoRandomNumberGenerator(RandomNumberGenerator):
         self._skip("sequences", i, stream)
 
     def call_skip_ahead_sequence_array(self, i: GPUArray, stream: OnStream = None) -> None:
-        """Like :meth:`call_skip_ahead_sequence` on ``stream``, with a number per state in ``i``."""
+        """Like :meth:`call_skip_ahead_sequence`; ``i`` is an array with a number for each state."""
         self._skip_array("sequences", i, stream)
 
 

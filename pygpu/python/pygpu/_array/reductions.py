@@ -1,6 +1,6 @@
 """Reductions along axes or of all elements, extremes' positions and running results.
 
-By default, the work is queued on the stream of ``a``, and the result is in memory of its allocator.
+By default, the stream of ``a`` queues the work, and the allocator of ``a`` makes the result.
 
 Examples
 --------
@@ -173,11 +173,10 @@ def sum(
     Parameters
     ----------
     a : GPUArray. The elements.
-    dtype : dtype, optional. The dtype of the sum: by default the dtype of `a`, as in PyCUDA; with
-        `axis`, `keepdims`, `initial` or `where` numpy's, which widens small integers. An axis in
-        its place is accepted.
+    dtype : dtype, optional. The dtype of the sum, or an axis. By default, the dtype of `a`, as in
+        PyCUDA; with `axis`, `keepdims`, `initial` or `where` numpy's (wider for small integers).
     stream, allocator : optional. As in other functions.
-    axis, out, keepdims, initial, where : optional. As in numpy; ``where`` is no numpy array.
+    axis, out, keepdims, initial, where : optional. As in numpy; ``where`` on the device only.
     """
     if dtype is axis is None and not keepdims and initial is where is UNSET:
         return gpu_array("a", a).sum(a.dtype, stream, allocator, out=out)
@@ -294,7 +293,7 @@ nanprod = member(_of_numbers, "prod", "nanprod", _NAN.format("product", "nanprod
 
 
 def _moment_dtypes(a: GPUArray, dtype: Any, out: Out = None) -> tuple[np.dtype[Any], np.dtype[Any]]:
-    """Returns the dtypes of the computation and of the result of a mean, which are numpy's."""
+    """Returns numpy's dtypes for the computation and for the result of a mean."""
     if dtype is None and out is not None and has_fractions(a.dtype) and has_fractions(out.dtype):
         dtype = np.promote_types(a.dtype, out.dtype)
     if dtype is not None:
@@ -325,7 +324,7 @@ def mean(
     stream: OnStream = None,
     allocator: Allocator = None,
 ) -> GPUArray:
-    """Returns the mean, as float64 for integers and else in `a`'s dtype, as :func:`numpy.mean`."""
+    """Returns the mean, float64 for integers, else in the dtype of `a`, as :func:`numpy.mean`."""
     gpu_array("a", a)
     given: dict[str, Any] = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
     mask = mask_of(where)

@@ -36,10 +36,9 @@ def compile(
 ) -> bytes:
     """Compiles CUDA C for the current device, by NVRTC, hipRTC or the host's C++ compiler.
 
-    Raises ``CompileError`` if the source has errors: its text has each error with the line, and
-    ``stderr`` is the compiler's log.
-    Raises ``Unsupported`` if there is no compiler for the backend, or if ``nvcc`` is needed and
-    missing. Raises ``AssertionError`` for another ``target``.
+    Raises ``CompileError`` if the source has errors: the exception's text has each error with the
+    line, and ``stderr`` is the compiler's log. Raises ``Unsupported`` if the backend does not have
+    a compiler, or if ``nvcc`` is needed and missing, and ``AssertionError`` for another ``target``.
 
     >>> code = compiler.compile("__global__ void nothing() {}")
     >>> driver.module_from_buffer(code).get_function("nothing")(block=(1, 1, 1))
@@ -133,8 +132,8 @@ def compile_plain(
     """Compiles CUDA C as it is: :func:`compile` with ``no_extern_c``.
 
     ``options`` may include ``-arch``, ``-code`` and ``-I``. Without ``-arch`` the code is for the
-    current device; nvcc would compile for its oldest one. Other arguments are as in
-    :func:`compile`. Raises ``CompileError``, ``Unsupported`` and ``AssertionError`` as that does.
+    current device; nvcc would compile for the oldest supported device. Other arguments and the
+    exceptions are as in :func:`compile`.
 
     >>> source = 'extern "C" __global__ void nothing() {}'
     >>> code = compiler.compile_plain(source, [], keep=False, nvcc="nvcc", cache_dir=None)
@@ -274,11 +273,10 @@ def get_nvcc_version(nvcc: str) -> str:
 
 
 def preprocess_source(source: str, options: Sequence[str], nvcc: str) -> str:
-    """Returns CUDA C, ``source``, as the preprocessor of ``nvcc``, a name or path, leaves it with
-    ``options``.
+    """Returns ``source``, CUDA C, preprocessed with ``options`` by ``nvcc`` (a name or path).
 
-    Raises ``OSError`` if there is no such program, and ``CompileError`` if it refuses the source,
-    or returns less than half of it.
+    Raises ``OSError`` if that program does not exist, and ``CompileError`` if it refuses the
+    source, or returns less than half of it.
 
     >>> try:
     ...     text = compiler.preprocess_source("int n = N;", ["-DN=3"], "nvcc")

@@ -90,7 +90,7 @@ class CudaModule:
 
 
 def _compiled(*given: Any) -> _core.Module:
-    """Returns the module of these arguments, which its copies and pickles contain."""
+    """Returns the module of these arguments; copies and pickles of the module contain them."""
     source, _, options, _, no_extern_c = given[:5]
     module = module_from_buffer(compiler.compile(*given))
     module._describe(_unit(source, no_extern_c), _options(options))
@@ -138,11 +138,11 @@ class DynamicModule(CudaModule):
     """A module linked from several sources, files and libraries: add them, then call :meth:`link`.
     The methods return the module.
 
-    ``link_options`` are pairs of a value of ``driver.jit_option`` and its value, for the linker.
-    ``message_handler`` is called with the outcome and the linker's log, which ``log_verbose`` makes
-    verbose. ``cuda_libdir`` is the folder for :meth:`add_stdlib`, the toolkits' by default. Other
-    arguments are as in :func:`pygpu.compiler.compile`. Raises ``Unsupported`` if the backend does
-    not link.
+    ``link_options`` are pairs for the linker: a ``driver.jit_option`` and a value.
+    ``message_handler`` is called with the outcome and the linker's log; ``log_verbose`` makes the
+    log verbose. ``cuda_libdir`` is the folder for :meth:`add_stdlib`, the toolkits' by default.
+    Other arguments are as in :func:`pygpu.compiler.compile`. Raises ``Unsupported`` if the backend
+    does not link.
 
     >>> module = compiler.DynamicModule()
     >>> _ = module.add_source("__global__ void first() {}", name="first.ptx")
@@ -188,12 +188,12 @@ class DynamicModule(CudaModule):
     def add_source(
         self, source: str, nvcc_options: Sequence[str] | None = None, name: str = "kernel.ptx"
     ) -> DynamicModule:
-        """Compiles CUDA C, ``source``, with ``nvcc_options``, ``DEFAULT_NVCC_FLAGS`` by default,
-        and adds it under ``name`` in messages. Libraries (``-lcudadevrt``) are left to
+        """Compiles ``source``, CUDA C, with ``nvcc_options`` (by default ``DEFAULT_NVCC_FLAGS``),
+        and adds the code; messages call it ``name``. Libraries (``-lcudadevrt``) are left to
         :meth:`add_stdlib`.
 
-        Raises ``CompileError`` if the source is refused, and ``Unsupported`` for devices other
-        than NVIDIA's, which do not take PTX.
+        Raises ``CompileError`` if the source is refused, and ``Unsupported`` for devices that do
+        not take PTX, all except NVIDIA's.
         """
         self._open_linker()
         if (backend := _core.choose_backend()) != "cuda":
@@ -207,8 +207,8 @@ class DynamicModule(CudaModule):
         return self.add_data(ptx, driver.jit_input_type.PTX, name)
 
     def add_data(self, data: Any, input_type: int, name: str = "unknown") -> DynamicModule:
-        """Adds the code in ``data``, bytes or a buffer, of the kind ``input_type``
-        (``driver.jit_input_type``), which messages call ``name``.
+        """Adds code: ``data`` is bytes or a buffer, ``input_type`` the kind
+        (``driver.jit_input_type``). Messages call the code ``name``.
         """
         self._open_linker().add_data(data, input_type, name)
         return self
@@ -238,9 +238,9 @@ class DynamicModule(CudaModule):
 
 
 class DynamicSourceModule(DynamicModule):
-    """A module compiled from CUDA C, ``source``, whose kernels can launch kernels, linked with
-    ``cudadevrt`` of CUDA's toolkit, which ``cuda_libdir`` may hold. Other sources are compiled as
-    by :class:`SourceModule`, on every backend.
+    """A module compiled from ``source``, CUDA C; kernels in it can launch kernels. It is linked
+    with ``cudadevrt`` of CUDA's toolkit; ``cuda_libdir`` may name the folder. Other sources are
+    compiled as by :class:`SourceModule`, on every backend.
 
     Other arguments are as in :func:`pygpu.compiler.compile`. Raises ``CompileError`` if the source
     is refused, and ``OSError`` if the library is missing. Raises ``Unsupported`` without a

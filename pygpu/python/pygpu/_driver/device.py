@@ -121,7 +121,7 @@ class Device:
         """Returns a new context on the device, and makes it the current one of this thread.
 
         All contexts are the device's primary context: they share memory, streams and modules. In
-        PyCUDA each has its own. ``flags``, of ``driver.ctx_flags``, do not have an effect.
+        PyCUDA they share nothing. ``flags``, of ``driver.ctx_flags``, have no effect.
 
         >>> context = driver.Device(0).make_context()
         >>> context.pop()
@@ -131,7 +131,7 @@ class Device:
         return context
 
     def retain_primary_context(self) -> Context:
-        """Returns the primary context, which libraries share, without making it current."""
+        """Returns the primary context (libraries share it) without making it current."""
         return Context._of(self)
 
     def can_access_peer(self, dev: Device) -> bool:
@@ -222,7 +222,7 @@ class Context:
     """A context of a device. Each thread has a stack of contexts, the last of which is current.
 
     All contexts of a device share its memory and its default stream. `Device.make_context` and
-    `Device.retain_primary_context` return them; ``device`` and ``token`` are for these only.
+    `Device.retain_primary_context` return them; ``device`` and ``token`` are for these two only.
 
     >>> context = driver.Device(0).make_context()
     >>> driver.Context.get_device() == driver.Device(0)
@@ -338,7 +338,7 @@ class Context:
 
     @staticmethod
     def set_limit(limit: int, value: int) -> None:
-        """Sets the ``limit`` of :meth:`get_limit` to ``value``, which the driver may round."""
+        """Sets the ``limit`` of :meth:`get_limit` to ``value``; the driver may round ``value``."""
         _core.set_limit(_arguments.whole("limit", limit), _arguments.whole("value", value))
 
     @staticmethod
@@ -348,7 +348,7 @@ class Context:
 
     @staticmethod
     def set_cache_config(cc: int) -> None:
-        """Stores ``cc``, without effect; use ``Function.set_cache_config``, which has an effect."""
+        """Only stores ``cc``; to change the cache, use ``Function.set_cache_config``."""
         Context._current()._cache_config = _arguments.member("cc", driver.func_cache, cc)
 
     @staticmethod
@@ -358,7 +358,7 @@ class Context:
 
     @staticmethod
     def set_shared_config(config: int) -> None:
-        """Stores the width of shared memory's banks, ``config``, which no device can change."""
+        """Only stores ``config``: no device can change the width of shared memory's banks."""
         config = _arguments.member("config", driver.shared_config, config)
         Context._current()._shared_config = config
 

@@ -162,7 +162,7 @@ class function_attribute(IntEnum):
 
 
 class pointer_attribute(IntEnum):
-    """Attributes of an address. As in PyCUDA, no function has such an argument."""
+    """Attributes of an address. As in PyCUDA, no function takes them."""
 
     CONTEXT, MEMORY_TYPE, DEVICE_POINTER, HOST_POINTER = 1, 2, 3, 4
 
@@ -179,8 +179,8 @@ class compute_mode(IntEnum):
 class limit(IntEnum):
     """Limits of kernels: the first argument of ``Context.get_limit`` and ``Context.set_limit``.
 
-    Sizes are bytes: the stack of each thread, the buffer of ``printf``, the heap of ``malloc``. The
-    others are for kernels that launch kernels: the depth at which they wait, and pending launches.
+    Sizes are bytes: the stack of each thread, the buffer of ``printf``, the heap of ``malloc``.
+    Kernels that launch kernels have further limits: the depth of waiting, and pending launches.
     """
 
     STACK_SIZE, PRINTF_FIFO_SIZE, MALLOC_HEAP_SIZE, DEV_RUNTIME_SYNC_DEPTH = 0, 1, 2, 3
@@ -194,7 +194,7 @@ class func_cache(IntEnum):
 
 
 class shared_config(IntEnum):
-    """The width of the banks of shared memory, which no device of a current driver can change."""
+    """The width of the banks of shared memory; no device of a current driver can change it."""
 
     DEFAULT_BANK_SIZE, FOUR_BYTE_BANK_SIZE, EIGHT_BYTE_BANK_SIZE = 0, 1, 2
 
@@ -209,7 +209,7 @@ class ctx_flags(IntFlag):
 class event_flags(IntFlag):
     """Flags of an ``Event``.
 
-    A thread that waits for a ``BLOCKING_SYNC`` event sleeps; for others, it may spin.
+    A thread that waits for a ``BLOCKING_SYNC`` event sleeps; for other events, it may spin.
     ``DISABLE_TIMING`` makes recording cheaper. Other processes can open an ``INTERPROCESS`` event,
     which needs ``DISABLE_TIMING``.
 
@@ -243,7 +243,7 @@ class mem_host_register_flags(IntFlag):
 class mem_attach_flags(IntFlag):
     """The next user of managed memory: ``mem_flags`` of ``managed_empty``, and ``attach``.
 
-    With ``GLOBAL`` the memory moves to its user, with ``HOST`` to the host, and with ``SINGLE``
+    With ``GLOBAL`` the memory moves to the next user, with ``HOST`` to the host, with ``SINGLE``
     (``attach`` only) to the device of a stream.
     """
 
@@ -251,13 +251,13 @@ class mem_attach_flags(IntFlag):
 
 
 class ipc_mem_flags(IntFlag):
-    """Flags of an ``IPCMemoryHandle``, which opens memory of another process."""
+    """Flags of ``IPCMemoryHandle``, the class that opens memory of another process."""
 
     LAZY_ENABLE_PEER_ACCESS = 1
 
 
 class jit_option(IntEnum):
-    """Options of ``module_from_buffer`` and ``Linker``, which take pairs of option and value.
+    """Options of ``module_from_buffer`` and ``Linker``, in pairs of option and value.
 
     Sizes of buffers are bytes, ``WALL_TIME`` is milliseconds, ``OPTIMIZATION_LEVEL`` is 0 to 4.
     """
@@ -271,8 +271,8 @@ class jit_option(IntEnum):
 class jit_input_type(IntEnum):
     """Kinds of code for ``Linker.add_data`` and ``Linker.add_file``.
 
-    A ``CUBIN`` is for one kind of device, ``PTX`` is text for many, a ``FATBINARY`` has several of
-    these. ``OBJECT`` and ``LIBRARY`` are host objects and archives with device code inside.
+    A ``CUBIN`` is for one kind of device, ``PTX`` is text for many, a ``FATBINARY`` has several
+    codes. ``OBJECT`` and ``LIBRARY`` are host objects and archives with device code inside.
     """
 
     CUBIN, PTX, FATBINARY, OBJECT, LIBRARY = 0, 1, 2, 3, 4
@@ -302,7 +302,7 @@ class profiler_output_mode(IntEnum):
 
 
 class array_cubemap_face(IntEnum):
-    """The faces of a cubemap: the z of a copy to or from its array."""
+    """The faces of a cubemap: the z coordinate of a copy to or from the array of a cubemap."""
 
     POSITIVE_X, NEGATIVE_X, POSITIVE_Y, NEGATIVE_Y, POSITIVE_Z, NEGATIVE_Z = 0, 1, 2, 3, 4, 5
 

@@ -77,7 +77,7 @@ class _Copy:
         self.src_memory_type, self.src_device = memory_type.DEVICE, devptr
 
     def set_src_array(self, ary: Any) -> None:
-        """Reads from a texture array ``ary``, whose pitch and height need not be set."""
+        """Reads from a texture array ``ary``; no pitch or height has to be set for it."""
         opened("ary", ary)
         self.src_memory_type, self.src_array = memory_type.ARRAY, ary
 
@@ -96,7 +96,7 @@ class _Copy:
         self.dst_memory_type, self.dst_device = memory_type.DEVICE, devptr
 
     def set_dst_array(self, ary: Any) -> None:
-        """Writes to a texture array ``ary``, whose pitch and height need not be set."""
+        """Writes to a texture array ``ary``; no pitch or height has to be set for it."""
         opened("ary", ary)
         self.dst_memory_type, self.dst_array = memory_type.ARRAY, ary
 
@@ -363,7 +363,7 @@ def make_multichannel_2d_array(ndarray: Any, order: str) -> Array:
 
 
 def bind_array_to_texref(ary: Array, texref: TextureReference) -> None:
-    """Binds ``texref`` to ``ary``, with clamped coordinates and reads of the nearest texel."""
+    """Binds ``texref`` to ``ary``; coordinates are clamped, and the nearest texel is read."""
     _arguments.instance("texref", texref, TextureReference)
     texref.set_filter_mode(filter_mode.POINT)
     texref.set_array(ary)
@@ -397,7 +397,7 @@ def memcpy_atod(dest: Any, ary: Array, index: int, len: int) -> None:
 
 
 def memcpy_htoa(ary: Array, index: int, src: Any) -> None:
-    """Copies host memory ``src`` to ``ary``, from byte ``index`` of its first row."""
+    """Copies host memory ``src`` to ``ary``, from byte ``index`` of the first row on."""
     size = _core.host_memory_size("src", src, False)
     _copy_row(size, "host", src, 0, "array", ary, index)
 

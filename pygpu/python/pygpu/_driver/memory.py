@@ -1,4 +1,4 @@
-"""Memory of devices, memory of the host for copies, and a pool that reports its allocations."""
+"""Device memory, host memory for copies, and a pool that reports allocations."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class PointerHolderBase:
 
     def as_buffer(self, size: int, offset: int = 0) -> memoryview:
         """Returns a buffer of ``size`` bytes, ``offset`` bytes into the memory, for libraries such
-        as MPI. Only the host backend's memory can be read through it on the host.
+        as MPI. The host can read the memory through the buffer only on the host backend.
         """
         return _core.address_as_buffer(self.get_pointer() + offset, size, self)
 
@@ -223,7 +223,7 @@ class AlignedHostAllocation(HostPointer):
         return self._bytes.__array_interface__
 
     def free(self) -> None:
-        """Does nothing: the memory is freed when the last array in it is gone."""
+        """Does nothing: the memory is freed when the last array over the memory is gone."""
 
 
 _NEW = """Returns a numpy array {values} in {kind} memory.

@@ -1,4 +1,4 @@
-"""Arrays of texels, which textures and surfaces read, and their descriptions."""
+"""Arrays of texels for textures and surfaces, and descriptions of such arrays."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Array:
     textures, or cubemaps.
 
     ``descriptor`` has the shape and the type of elements. With ``height`` 0 the array has one axis,
-    with a ``depth`` three. A cubemap has square faces and ``depth`` 6: +x, -x, +y, -y, +z, -z.
+    with a ``depth`` three axes. A cubemap has ``depth`` 6, square faces: +x, -x, +y, -y, +z, -z.
 
     >>> array = driver.matrix_to_array(np.eye(3, dtype=np.float32), "C")
     >>> row = np.empty(3, np.float32)

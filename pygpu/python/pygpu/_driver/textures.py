@@ -1,8 +1,8 @@
 """Texture references, by which kernels read texture arrays and linear memory.
 
-Drivers since CUDA 12 have texture objects in place of texture references. A reference is a variable
-that holds such an object: the classes here make it and write its number to the variable, and the
-header ``pygpu-texture-references.hpp`` reads through it."""
+Drivers since CUDA 12 have texture objects in place of texture references. In pygpu, a reference is
+a variable that holds a texture object: the classes here make the object and write its number to the
+variable. The header ``pygpu-texture-references.hpp`` reads the variable."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ def _reference_bytes(module: Any, name: str, what: str, mark: int) -> bytes:
 class TextureReference:
     """A variable of a module, from ``Module.get_texref``, by which kernels read an array or memory.
 
-    Without a module it is a texture object for kernels that take one. A change waits for the
-    device's work and takes effect when the call returns. The read mode is in the variable's
+    A reference without a module is a texture object, for kernels that take one. A change waits for
+    the device's work and takes effect when the call returns. The read mode is in the variable's
     declaration; only a reference without a module takes it from the flags. Reads are not ordered
     after other streams' work on the memory. A graph keeps the bindings of its kernels' modules.
     Raises ``Unsupported`` if the device does not support textures.
@@ -226,8 +226,8 @@ class TextureReference:
         return offset
 
     def set_address(self, devptr: Any, bytes: int, allow_offset: bool = False) -> int:
-        """Sets ``bytes`` bytes of linear memory at ``devptr``, which is kept unless it is an int
-        (``cuTexRefSetAddress``).
+        """Sets ``bytes`` bytes of linear memory at ``devptr``, and keeps ``devptr`` unless it is an
+        int (``cuTexRefSetAddress``).
 
         Returns an offset in bytes. It is 0 if the address is a multiple of
         ``device_attribute.TEXTURE_ALIGNMENT``; ``allow_offset`` permits other addresses. Kernels
@@ -361,8 +361,8 @@ def bind_gpuarray_as(
 class SurfaceReference:
     """A variable of a module, from ``Module.get_surfref``, by which kernels access an array.
 
-    Without a module it is a surface object for kernels that take one. Raises ``Unsupported`` if the
-    device does not support surfaces.
+    A reference without a module is a surface object, for kernels that take one. Raises
+    ``Unsupported`` if the device does not support surfaces.
 
     >>> module = compiler.SourceModule('''
     ... surface<void, cudaSurfaceType2DLayered> image;
@@ -401,7 +401,7 @@ class SurfaceReference:
         return reference
 
     def set_array(self, array: Array, flags: int = 0) -> None:
-        """Sets the ``array``, which needs ``array3d_flags.SURFACE_LDST``; ``flags`` is 0."""
+        """Sets the ``array``, made with ``array3d_flags.SURFACE_LDST``; ``flags`` is 0."""
         made = _core.surface_of_array(opened("array", array))
         if whole("flags", flags):
             raise LogicError(f"flags is {flags}; 0 is allowed")

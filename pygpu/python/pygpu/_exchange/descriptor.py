@@ -1,4 +1,4 @@
-"""Descriptors: plain data, with checks, with which another process opens arrays and columns."""
+"""Descriptors: checked plain data from which another process opens arrays and columns."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _numbers(name: str, value: Any, low: int) -> tuple[int, ...]:
 
 
 def members(name: str, value: Any, required: tuple[str, ...]) -> dict[str, Any]:
-    """Returns an object of JSON, which has exactly these members."""
+    """Returns a JSON object; it must have exactly these members."""
     if not isinstance(value, dict):
         raise wrong_type(name, value, "an object is needed")
     if set(value) != set(required):
@@ -78,7 +78,7 @@ def loads_json(name: str, text: str | bytes) -> Any:
 
 
 def in_any_form(kind: Any, name: str, value: Any) -> Any:
-    """Converts an object of a class, its JSON or its parts to an object of the class."""
+    """Returns an object of a class, from the object itself, from its JSON or from its parts."""
     if isinstance(value, str | bytes):
         return kind.from_json(value)
     return kind.from_dict(value) if isinstance(value, dict) else instance(name, value, kind)
@@ -255,7 +255,7 @@ class Descriptor(_Plain):
     ----------
     dtype : dtype. The type of the elements.
     shape, strides : tuple of int. The extents of the axes, and the steps in bytes along each.
-    offset, nbytes : int. The first element's offset in the allocation, and its size, in bytes.
+    offset, nbytes : int. The first element's offset, and the allocation's size, in bytes.
     device : int. The number of the device that the memory is on.
     vendor : {"cuda", "hip", "host"}. The backend of the handle.
     handle : bytes. The 64 octets with which the driver opens the allocation.

@@ -86,7 +86,7 @@ def host_memory(address: int, size: int) -> np.ndarray:
 
 
 class _HeldAddress(int):
-    """An address of memory that is kept as long as this object lives."""
+    """An address of memory; this object keeps the memory alive."""
 
     hold: Any
 
@@ -139,13 +139,13 @@ def dlpack(
 ) -> Any:
     """Exports an array as a DLPack capsule: ``GPUArray.__dlpack__``.
 
-    Raises ``BufferError`` if DLPack does not have the elements or strides, the device is another,
-    or a copy is needed and was refused.
+    Raises ``BufferError`` if DLPack does not support the elements or strides, if ``dl_device`` is
+    another device, or if a copy is needed and was refused.
 
     Parameters
     ----------
     array : GPUArray. The array.
-    stream : int or None. The consumer's stream, which waits for the work that writes the array. On
+    stream : int or None. The consumer's stream; it waits for the work that writes the array. On
         CUDA 1 is the legacy default stream (as None), 2 the thread's; with ROCm 0 is the default
         stream (as None). -1 asks for no order. On the host it is None or -1, and None waits.
     max_version : tuple of int or None. The latest version that the consumer reads. Below (1, 0) the
@@ -219,7 +219,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> G
 
     Work on the result is ordered after the other library's queued work. Raises ``BufferError`` if
     ``x`` is not on a device of this backend or is read-only, without ``copy=True``; or if no dtype
-    has its elements.
+    stands for the elements of ``x``.
 
     >>> from_dlpack(np.arange(3.0), copy=True)
     array([0., 1., 2.])
@@ -376,7 +376,7 @@ def from_cuda_array_interface(x: Any, /, *, sync: bool = True) -> GPUArray:
 
 
 def from_description(interface: dict[str, Any], owner: Any, sync: bool) -> GPUArray:
-    """Returns the array of a ``__cuda_array_interface__``, whose memory ``owner`` owns."""
+    """Returns the array of a ``__cuda_array_interface__``; ``owner`` owns the memory."""
     try:
         address, is_read_only = interface["data"]
         # An address of this library keeps the memory.
@@ -425,7 +425,7 @@ def _described_dtype(typestr: Any, descr: Any) -> np.dtype[Any]:
 def adopt(
     arguments: tuple[Any, ...], declared: Sequence[tuple[np.dtype[Any], bool] | None]
 ) -> tuple[Any, ...]:
-    """Returns the arguments of a kernel with an array in place of each such object.
+    """Returns the arguments of a kernel with arrays in place of objects of other libraries.
 
     ``declared`` has the dtype of each array, and True if the running index accesses it; None for
     numbers. An object without a shape is as long as the first array with one if the index accesses

@@ -136,7 +136,7 @@ def match_dtype_to_c_struct(
     Raises ``Unsupported`` if the backend does not compile kernels.
 
     ``device`` may be None for the current one, and ``name`` is the structure's in CUDA C. ``dtype``
-    is a record, whose offsets do not matter. Its fields, in memory order, may be arrays, or records
+    is a record; its offsets do not matter. The fields, in memory order, may be arrays, or records
     that have a name already.
 
     >>> pair = np.dtype([("flag", np.int8), ("value", np.float64)])

@@ -1,13 +1,13 @@
 """PyCUDA's factories of kernels for arithmetic, functions, selection and copies of elements.
 
 These functions are for programs that call them: the arrays of this package have their own kernels.
-Each returns a prepared kernel for contiguous arrays, whose last argument ``n`` is the number of
+Each returns a prepared kernel for contiguous arrays; its last argument, ``n``, is the number of
 elements. They raise ``Unsupported`` if the backend does not compile kernels, and ``CompileError``
 if CUDA C does not have an operator or a function for the dtypes.
 
 Parameters
 ----------
-dtype, dtype_x, dtype_y, dtype_z : dtype. The dtypes of the arrays, or numbers, of these names.
+dtype, dtype_x, dtype_y, dtype_z : dtype. The dtypes of the arguments of these names.
 dtype_a, dtype_dest, dtype_src, dtype_out, in_dtype, out_dtype : dtype. Likewise.
 crit_dtype, real_dtype, conj_dtype, idx_dtype : dtype. Likewise, of criteria, results, indices.
 func, func_name : str. The name of a function in CUDA C.
@@ -163,8 +163,8 @@ def get_binary_func_scalar_kernel(
 def get_binary_minmax_kernel(
     func: str, dtype_x: DType, dtype_y: DType, dtype_z: DType, use_scalar: bool
 ) -> Function:
-    """Returns a kernel of ``min``, ``fmin`` or ``fminf``, or of ``max``, as ``func`` and the dtypes
-    need it; it takes ``x, y, z, n``, with a number ``y`` if ``use_scalar`` is True.
+    """Returns a kernel of ``func``, ``min`` or ``max``, in the form that the dtypes need
+    (``fminf``). It takes ``x, y, z, n``; ``y`` is a number if ``use_scalar`` is True.
     """
     if np.float64 not in [dtype_x, dtype_y]:
         func += "f"
@@ -239,13 +239,13 @@ get_where_kernel = member(_selection, "!=", "get_where_kernel", _SELECTION.forma
 
 
 def get_logical_not_kernel(dtype_x: DType, dtype_out: DType) -> Function:
-    """Returns a kernel of ``out = x == 0``, which is 1 or 0, with the arguments ``x, out, n``."""
+    """Returns a kernel of ``out = x == 0`` (1 or 0), with the arguments ``x, out, n``."""
     arguments = _typed("{x} *x, {out} *out", x=dtype_x, out=dtype_out)
     return _kernel(arguments, "out[i] = (x[i] == 0)", "logical_not")
 
 
 def get_copy_kernel(dtype_dest: DType, dtype_src: DType) -> Function:
-    """Returns a kernel of ``dest = src``, as C converts, with the arguments ``dest, src, n``."""
+    """Returns a kernel of ``dest = src``, converted as in C; its arguments: ``dest, src, n``."""
     arguments = _typed("{to} *dest, {of} *src", to=dtype_dest, of=dtype_src)
     return _kernel(arguments, "dest[i] = src[i]", "copy")
 
@@ -288,7 +288,7 @@ def get_take_kernel(
     """Returns a kernel that reads ``vec_count`` sources at indices, through texture references.
 
     Also returns the references, to be bound to the sources. The kernel's arguments are the indices,
-    as many targets, and the number of indices. Places outside a source read 0.
+    ``vec_count`` targets, and the number of indices. Places outside a source read 0.
     :func:`pygpu.gpuarray.take` does not need textures. Raises ``Unsupported`` without support.
 
     >>> source, target = gpuarray.arange(5, dtype=np.float32), gpuarray.zeros(2, np.float32)
@@ -334,9 +334,9 @@ def get_take_put_kernel(
 
 @context_dependent_memoize
 def get_put_kernel(dtype: DType, idx_dtype: DType, vec_count: int = 1) -> Function:
-    """Returns a kernel that writes each source to its target at indices, which are not checked.
+    """Returns a kernel that writes each source to a target, at indices that are not checked.
 
-    Its arguments are the indices, ``vec_count`` targets, as many sources, and the indices' number.
+    Its arguments: the indices, ``vec_count`` targets, ``vec_count`` sources, and how many indices.
     """
     targets = [VectorArg(dtype, f"dest{k}") for k in range(vec_count)]
     sources = [VectorArg(dtype, f"src{k}") for k in range(vec_count)]

@@ -54,8 +54,11 @@ def source_of(
     packed: str = "",
     pack: int = 1,
 ) -> str:
-    """Returns the source of a kernel; a thread loads or stores ``pack`` neighbours of the arrays in
-    ``packs``, as that says, in one access, and runs the statements ``packed`` for each."""
+    """Returns the source of a kernel.
+
+    For arrays in ``packs``, a thread loads or stores ``pack`` neighbours in one access, and
+    runs the statements ``packed`` for each neighbour.
+    """
     where = f"operation of {name}"
     loop, head = "", "PYGPU_EACH_OF_RANGE" if ranged else "PYGPU_EACH"
     if packs:
@@ -178,7 +181,7 @@ def get_elwise_kernel(
     options: Sequence[str] | None = None,
     **kwargs: Any,
 ) -> _core.Function:
-    """Returns the prepared kernel alone, whose last argument is the number of elements.
+    """Returns only the prepared kernel; its last argument is the number of elements.
 
     Arguments are as in :func:`get_elwise_kernel_and_types`.
     """
@@ -188,8 +191,7 @@ def get_elwise_kernel(
 def textured_kernel(
     arguments: list[Any], operation: str, name: str, textures: dict[str, Any], loop_prep: str = ""
 ) -> tuple[_core.Function, list[TextureReference]]:
-    """Returns a prepared kernel that reads elements through texture references of these names and
-    dtypes, and the references."""
+    """Returns a prepared kernel, and the texture references by which it reads elements."""
     if not _core.has_textures():
         raise Unsupported(f"{name}: its kernel reads through textures, which the device has not")
     texels = {it: dtype_to_ctype(dtype, with_fp_tex_hack=True) for it, dtype in textures.items()}
@@ -245,7 +247,7 @@ class _Modules:
 class _Generator:
     """The source of one kernel for each arrangement of its arrays in memory.
 
-    It keeps the arguments that the kernel was made with: later changes of its object do not matter.
+    The arguments are those that the kernel was made with: later changes of them have no effect.
     """
 
     def __init__(self, modules: dict[int, _Modules], given: Mapping[str, Any]) -> None:
@@ -302,7 +304,7 @@ class _Generator:
 
 
 class ElementwiseKernel(_core.ElementwiseLauncher):
-    """A kernel that runs a program's statements for each element of its arrays.
+    """A kernel that runs a program's statements for each element of the kernel's arrays.
 
     Other arguments are as in :class:`pygpu.compiler.SourceModule`.
 
@@ -386,9 +388,9 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
     def get_texref(self, name: str, use_range: bool = False) -> TextureReference:
         """Returns the texture reference ``name`` of the preamble, for the current device.
 
-        A binding holds for all variants of the kernel, for any ``use_range``; PyCUDA's kernel for
-        ``range`` has its own reference. Raises ``Unsupported`` if the device does not support
-        textures, or the backend does not compile kernels.
+        A binding holds for all variants of the kernel, for any ``use_range``; in PyCUDA, the kernel
+        for ``range`` has a reference of its own. Raises ``Unsupported`` if the device does not
+        support textures, or the backend does not compile kernels.
 
         >>> twice = ElementwiseKernel(
         ...     "float *x",

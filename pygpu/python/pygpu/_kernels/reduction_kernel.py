@@ -132,12 +132,12 @@ def get_reduction_kernel_and_types(
     options: Sequence[str] | None = None,
     preamble: str = "",
 ) -> tuple[_core.Function, list[str]]:
-    """Returns one prepared kernel of a reduction, and the format codes of its own arguments.
+    """Returns one prepared kernel of a reduction, and the format codes of ``arguments``.
 
-    ``stage`` is 1 for the kernel that reads elements, 2 for the one that reads the blocks' results,
-    its first array. Other arguments are as in :func:`get_reduction_module`. By default ``map_expr``
-    is ``"in[i]"``, which is the result of a block in stage 2. Raises ``AssertionError`` for another
-    stage.
+    ``stage`` is 1 for the kernel that reads elements, 2 for the kernel that reads the results of
+    the blocks from its first array. Other arguments are as in :func:`get_reduction_module`. By
+    default ``map_expr`` is ``"in[i]"``; in stage 2 that is the result of a block. Raises
+    ``AssertionError`` for another stage.
 
     >>> total, codes = get_reduction_kernel_and_types(
     ...     1, "float", 32, "0", "a + b", arguments="const float *in"
@@ -182,10 +182,10 @@ class ReductionKernel(_core.ReductionLauncher):
     checked as by :class:`pygpu.elementwise.ElementwiseKernel`.
 
     ``kernel_wrapper`` is called with the ``prepared_async_call`` of both kernels, and the functions
-    that it returns are called instead. Their arguments are grid, block, stream, the array for the
-    blocks' results, the first kernel's results (for the second kernel), the arguments, the number
-    of elements, and ``shared_size``. Arrays must then be contiguous. PyCUDA's kernels have one more
-    number.
+    that ``kernel_wrapper`` returns are called instead. Their arguments are grid, block, stream, the
+    array for the blocks' results, the first kernel's results (for the second kernel), the
+    arguments, the number of elements, and ``shared_size``. Arrays must then be contiguous. PyCUDA's
+    kernels have one more number.
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ def get_subset_dot_kernel(
 def get_minmax_neutral(what: str, dtype: DType) -> str:
     """Returns the neutral element of ``what``, "min" or "max", in CUDA C.
 
-    For floats it is ``MY_INFINITY`` or ``-MY_INFINITY``, which the kernel's preamble must define.
+    For floats it is ``MY_INFINITY`` or ``-MY_INFINITY``; the preamble must define that name.
 
     >>> get_minmax_neutral("min", np.int8), get_minmax_neutral("max", np.float32)
     ('127', '-MY_INFINITY')

@@ -1,7 +1,7 @@
 """Arguments and source of kernels that are generated from a program's C expressions.
 
-The arguments of every generated kernel are those that the program declares, then the ones of its
-kind (the number of elements), then the geometry of each array that is not one run of elements."""
+A generated kernel's arguments are those that the program declares, then those that the kind of
+kernel needs (the number of elements), then the geometry of each array with gaps."""
 
 from __future__ import annotations
 

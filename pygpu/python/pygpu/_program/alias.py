@@ -127,7 +127,7 @@ def install_as_pycuda(*, children: bool = False) -> None:
 
     It takes precedence over an installed PyCUDA. Calling it again does nothing. With ``children``
     the Python processes that this one starts get pygpu, too: by ``multiprocessing``, or as commands
-    that inherit ``PYTHONPATH``, which receives a folder. Raises ``ImportError`` if the real PyCUDA
+    that inherit ``PYTHONPATH`` (a folder is added to it). Raises ``ImportError`` if the real PyCUDA
     is already imported in this process.
 
     >>> install_as_pycuda()

@@ -1,4 +1,4 @@
-"""Reports of the device memory that is alive and of where it was made, at any time or at exit.
+"""Reports which device memory is alive and where it was allocated, at any time or at exit.
 
 Python's `tracemalloc` remembers where each object was made, including arrays and allocations, which
 stand for device memory. Memory that only a graph, a texture's array or a pool keeps is not in the
@@ -137,7 +137,7 @@ class MemoryReport(NamedTuple):
 
 
 def memory_report() -> MemoryReport:
-    """Returns the device memory that is alive, by the line that made it, and the totals.
+    """Returns the device memory that is alive, by the line that allocated it, and the totals.
 
     Lines are known for memory that was made inside :class:`pygpu.profile`, under ``pygpu profile``,
     while ``tracemalloc`` traces, or with ``PYGPU_LEAKS=1``. ``print`` shows the report as text.

@@ -1,7 +1,7 @@
 """Device buffers and columns for Apache Arrow, with the names of ``pyarrow.cuda``.
 
 The module works on every backend, with ``pyarrow`` from PyPI, whose packages do not have CUDA. Only
-the functions that return its objects import it: :meth:`CudaBuffer.copy_to_host`,
+the functions that return objects of ``pyarrow`` import it: :meth:`CudaBuffer.copy_to_host`,
 :func:`serialize_record_batch` and a few more.
 
 Columns are exchanged without a copy by the Arrow C device data interface: arrays, columns and

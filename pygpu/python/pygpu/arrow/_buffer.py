@@ -111,7 +111,7 @@ class Context:
         return Device(self._number).retain_primary_context().handle
 
     def synchronize(self) -> None:
-        """Waits until all work of the device has run; raises its failure."""
+        """Waits until all work of the device has run; raises an error if the work failed."""
         with on_device(self._number):
             _core.synchronize()
 
@@ -126,7 +126,7 @@ class Context:
         return self._bytes_at(address, 1, None).ptr
 
     def new_buffer(self, nbytes: int) -> CudaBuffer:
-        """Returns a new buffer of ``nbytes`` bytes, undefined, which other processes can open."""
+        """Returns a new buffer of ``nbytes`` undefined bytes; other processes can open it."""
         nbytes = _arguments.not_negative("nbytes", nbytes)
         with on_device(self._number):
             if nbytes == 0:
@@ -146,7 +146,7 @@ class Context:
                 raise ValueError(f"address is {address:#x}, {where}") from error
 
     def foreign_buffer(self, address: int, size: int, base: Any = None) -> CudaBuffer:
-        """Returns a buffer over ``size`` bytes at ``address``, which the device can access.
+        """Returns a buffer over ``size`` bytes at ``address``; the device must have access.
 
         The buffer and its slices keep ``base``, the owner of the memory, alive.
         """
@@ -156,7 +156,7 @@ class Context:
         return CudaBuffer._over(self._bytes_at(address, size, base), self)
 
     def open_ipc_buffer(self, ipc_handle: IpcMemHandle) -> CudaBuffer:
-        """Returns another process's buffer, by its ``ipc_handle`` of ``export_for_ipc``.
+        """Returns a buffer of another process; ``export_for_ipc`` there made ``ipc_handle``.
 
         The memory is closed with the last buffer over it.
         """
@@ -238,7 +238,7 @@ class CudaBuffer(Buffer):
     A buffer is made by a :class:`Context`. Copies are ordered after the work that uses the memory.
     The host cannot read the bytes in place: ``memoryview(buffer)``, ``numpy.frombuffer(buffer)``,
     ``pyarrow.py_buffer(buffer)`` raise ``BufferError`` on every backend. It does not derive from
-    ``pyarrow.Buffer``, whose users would read the address.
+    ``pyarrow.Buffer``: code that takes one reads at the address.
 
     >>> buffer = Context().buffer_from_data(b"abc")
     >>> buffer.size, buffer[1]
@@ -284,7 +284,7 @@ class CudaBuffer(Buffer):
 
     @staticmethod
     def from_buffer(buf: Any) -> CudaBuffer:
-        """Returns ``buf`` itself, which must be a device buffer."""
+        """Returns ``buf`` itself; ``buf`` must be a device buffer."""
         return _arguments.instance("buf", buf, CudaBuffer)
 
     @staticmethod
@@ -298,7 +298,7 @@ class CudaBuffer(Buffer):
         return context.foreign_buffer(int(getattr(pointer, "value", pointer) or 0), mem.size, base)
 
     def to_numba(self) -> MemoryPointer:
-        """Returns the memory as a ``MemoryPointer`` of :mod:`pygpu.cuda`, which keeps it alive.
+        """Returns a ``MemoryPointer`` of :mod:`pygpu.cuda` that keeps the memory alive.
 
         For numba itself call ``numba.cuda.as_cuda_array(buffer)``.
         """
@@ -308,7 +308,7 @@ class CudaBuffer(Buffer):
         return MemoryPointer.of(self._context.to_numba(), self._bytes, owner=self)
 
     def to_gpuarray(self, dtype: DTypeLike = np.uint8) -> GPUArray:
-        """Returns the memory as an array of ``dtype`` of one axis, which shares it."""
+        """Returns an array of ``dtype`` with one axis that shares the memory."""
         dtype = np.dtype(dtype)
         if self.size % dtype.itemsize:
             sizes = f"itemsize {dtype.itemsize}; the size of the buffer is {self.size}"

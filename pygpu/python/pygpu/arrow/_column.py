@@ -18,12 +18,12 @@ _COLUMN = ("length", "nulls", "offset", "buffers", "children", "dictionary")
 
 
 class DeviceColumn:
-    """A column of Arrow's in device memory: buffers, and its nested columns.
+    """An Arrow column in device memory: its buffers and nested columns.
 
     Columns are made by :meth:`from_gpuarray`, by :func:`from_device_array` and as parts of a
     :class:`DeviceRecordBatch`. Other libraries read them without a copy, by
-    ``__arrow_c_device_array__``: ``pyarrow.array(column)`` on the host backend, cuDF on a GPU. A
-    library that only reads host memory raises an error on a GPU; use :meth:`copy_to_host` there.
+    ``__arrow_c_device_array__``: ``pyarrow.array(column)`` on the host backend, cuDF on a GPU. On a
+    GPU, a library that only reads host memory raises an error: pass it :meth:`copy_to_host`.
 
     >>> column = DeviceColumn.from_gpuarray(gpuarray.to_gpu(np.arange(5, dtype=np.int32)))
     >>> column.format, column.length, column.slice(1, 3).to_gpuarray()
@@ -59,7 +59,7 @@ class DeviceColumn:
         children: Sequence[DeviceColumn] = (),
         dictionary: DeviceColumn | None = None,
     ) -> DeviceColumn:
-        """Returns a column of parts, whose sizes are checked."""
+        """Returns a column of parts, and checks their sizes."""
         column = cls.__new__(cls)
         column._field, column._layout, column._context = field, layout_of(field), context
         column._length, column._null_count, column._offset = length, null_count, offset
@@ -241,7 +241,7 @@ class DeviceColumn:
         return unpickled, (value, data, self._context.device_number)
 
     def copy_to_host(self) -> Any:
-        """Returns a copy as a ``pyarrow.Array``, whose content ``pyarrow`` has checked.
+        """Returns a copy as a ``pyarrow.Array``; ``pyarrow`` has checked the content.
 
         Raises ``ImportError`` if ``pyarrow`` is not installed.
         """
@@ -276,8 +276,8 @@ def _checks() -> Any:
 def parts_of(column: DeviceColumn) -> tuple[dict[str, Any], list[CudaBuffer]]:
     """Returns a column's type and sizes as plain data, and its buffers.
 
-    Buffers of a slice have only its elements' bytes, except texts and elements of lists, whose
-    offsets count from the first.
+    Buffers of a slice have only the bytes of the slice, except texts and elements of lists: offsets
+    into these count from the first one.
     """
     buffers: list[CudaBuffer] = []
     return {"field": _field(column._field), "column": _column(column, buffers)}, buffers
@@ -369,7 +369,7 @@ def _remade(field: Field, value: Any, buffers: list[CudaBuffer], context: Contex
 
 
 def unpickled(value: Any, data: list[Any], device_number: int) -> DeviceColumn:
-    """Returns a pickled column, on its device or on device 0 if that is missing."""
+    """Returns a pickled column, on the same device as before, or on device 0 if that is missing."""
     context = Context(device_number if device_number < _core.device_count() else 0)
     return column_of(value, [context.buffer_from_data(entry) for entry in data], context)
 
@@ -378,8 +378,8 @@ class DeviceRecordBatch:
     """Columns of equal length in device memory, with the names of ``pyarrow.RecordBatch``.
 
     A batch is the same class on every backend, since ``pyarrow`` from PyPI cannot hold a GPU's
-    memory. ``pyarrow.record_batch(batch)`` is a view of it on the host backend; on a GPU it raises
-    an error, and :meth:`copy_to_host` copies.
+    memory. On the host backend, ``pyarrow.record_batch(batch)`` is a view of the batch. On a GPU
+    that raises an error: use :meth:`copy_to_host`.
 
     >>> batch = DeviceRecordBatch.from_columns({"x": gpuarray.to_gpu(np.arange(3.0))})
     >>> batch.num_rows, batch.column_names, batch.column("x").to_gpuarray()
@@ -491,7 +491,7 @@ class DeviceRecordBatch:
         return DeviceRecordBatch._over(self._column.slice(offset, length))
 
     def copy_to_host(self) -> Any:
-        """Returns a copy as a ``pyarrow.RecordBatch``, whose content ``pyarrow`` has checked.
+        """Returns a copy as a ``pyarrow.RecordBatch``; ``pyarrow`` has checked the content.
 
         Raises ``ImportError`` if ``pyarrow`` is not installed.
         """

@@ -30,7 +30,7 @@ def require_pyarrow(why: str) -> Any:
 
 
 def printed(value: Any) -> str:
-    """Returns a column or a batch as pyarrow prints it, which also copies it to the host."""
+    """Copies a column or a batch to the host, and returns it as pyarrow prints it."""
     try:
         importlib.import_module("pyarrow")
     except ImportError:
@@ -158,7 +158,7 @@ class Buffer(_core.BufferExporter):
 
 
 class HostBuffer(Buffer):
-    """Bytes in page-locked host memory, which is fastest to copy to and from a device.
+    """Bytes in page-locked host memory, the fastest memory for copies to and from a device.
 
     ``memoryview(buffer)``, ``numpy.frombuffer(buffer)`` and ``pyarrow.py_buffer(buffer)`` are views
     of the memory. It is made by :func:`new_host_buffer`.

@@ -86,8 +86,8 @@ class _File:
         return isinstance(self, BufferWriter)
 
     def seek(self, position: int, whence: int = os.SEEK_SET) -> int:
-        """Sets and returns the position: ``position`` bytes from the start, from the present
-        position or from the end, as ``whence`` is 0, 1 or 2. A writer is flushed first.
+        """Sets and returns the position: ``position`` bytes from the start (``whence`` 0), the
+        present position (1) or the end (2). A writer is flushed first.
         """
         size, position = self.size(), _arguments.whole("position", position)
         starts = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: size}
@@ -144,8 +144,8 @@ class BufferReader(_File):
 class BufferWriter(_File):
     r"""Writes the device buffer ``buffer`` as a file.
 
-    Each write is a copy to the device. With :attr:`buffer_size` set, small ones are collected in
-    host memory first, until it is full, or :meth:`flush`, :meth:`seek` or :meth:`close` is called.
+    Each write is a copy to the device. With :attr:`buffer_size` set, host memory of this size
+    collects small writes until it is full, or until :meth:`flush`, :meth:`seek` or :meth:`close`.
 
     >>> from pygpu import arrow
     >>> buffer = arrow.Context().buffer_from_data(bytes(6))
@@ -188,7 +188,7 @@ class BufferWriter(_File):
         return source.size
 
     def writeat(self, position: int, data: Any) -> None:
-        """Writes ``data``, a buffer in host memory, at ``position``, which moves to its end."""
+        """Writes ``data``, a buffer in host memory, at ``position``; the position moves past it."""
         source = host_bytes("data", data)
         place = _arguments.whole("position", position)
         if not 0 <= place <= self.size() - source.size:
@@ -347,7 +347,7 @@ class Message:
 
 
 def read_message(source: CudaBuffer | BufferReader, pool: Any = None) -> Message:
-    """Reads a message of Arrow's IPC format: its metadata to the host, its body in place.
+    """Reads a message of Arrow's IPC format: the metadata to the host, the body in place.
 
     If ``source`` is a reader, its position moves past the message. ``pool`` is ignored: it exists
     for pyarrow's signature. Raises ``EOFError`` at the end, or at the mark of a stream's end.
@@ -375,7 +375,7 @@ def read_message(source: CudaBuffer | BufferReader, pool: Any = None) -> Message
 def read_record_batch(
     object: CudaBuffer | Message, schema: Any, *, dictionary_memo: Any = None, pool: Any = None
 ) -> DeviceRecordBatch:
-    """Returns the record batch in a message, whose buffers are parts of the device buffer.
+    """Returns the record batch in a message; the batch's buffers are parts of the device buffer.
 
     The positions and sizes of the buffers are checked. Offsets inside of the buffers are checked
     only by :meth:`DeviceRecordBatch.copy_to_host`: trust the sender before you read texts and lists

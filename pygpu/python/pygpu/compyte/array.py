@@ -103,7 +103,7 @@ def get_common_dtype(obj1: Any, obj2: Any, allow_double: bool) -> np.dtype[Any]:
 
 
 def span(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:
-    """Returns the first and the last byte of an array, from its first element."""
+    """Returns an array's first and last byte, as offsets from the first element."""
     if 0 in shape:
         return 0, 0
     reach = [(side - 1) * stride for side, stride in zip(shape, strides)]
@@ -111,7 +111,7 @@ def span(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tup
 
 
 def bound(a: ArrayIsh) -> tuple[int, int]:
-    """Returns the lowest and the highest address of an element of ``a``, which is not empty."""
+    """Returns the lowest and the highest address of an element of ``a`` (not empty)."""
     low, high = span(a.shape, a.strides, 0)
     return a.bytes + low, a.bytes + high
 
@@ -119,7 +119,7 @@ def bound(a: ArrayIsh) -> tuple[int, int]:
 def may_share_memory(a: Any, b: Any) -> bool:
     """Returns True if the addresses of ``a`` and ``b``, of one class, overlap.
 
-    PyCUDA leaves out the last element of each range; here it counts.
+    PyCUDA leaves out the last element of each range; pygpu includes that element.
     """
     if a is b:
         return True

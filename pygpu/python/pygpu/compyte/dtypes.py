@@ -54,7 +54,7 @@ class DTypeRegistry:
         self.name_to_dtype: dict[str, np.dtype[Any]] = {}
 
     def get_or_register_dtype(self, names: str | Sequence[str], dtype: Any = None) -> np.dtype[Any]:
-        """Returns the dtype of ``names``, one or several of one type; registers them for ``dtype``.
+        """Returns the dtype of ``names``, one or several; registers them for a given ``dtype``.
 
         The first name is the dtype's, unless it has one already. Without ``dtype``, an unknown name
         raises ``TypeNameNotKnown``. Raises ``RuntimeError``, and registers nothing, if a name is
@@ -204,7 +204,7 @@ def parse_c_arg_backend(
     ----------
     c_arg : str. A declaration, such as ``"const float *x"``.
     scalar_arg_factory, vec_arg_factory : callable. Called with the dtype and the argument's name:
-        the latter for a pointer or an array, the former else.
+        ``vec_arg_factory`` for a pointer or an array, ``scalar_arg_factory`` otherwise.
     name_to_dtype : callable or DTypeRegistry, optional. The types; by default this module's.
     """
     if name_to_dtype is None:

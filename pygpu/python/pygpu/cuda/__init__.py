@@ -1,11 +1,11 @@
 """The memory management of ``numba.cuda`` on every backend: ``from pygpu import cuda``.
 
 The functions and classes have numba's names and rules. Arrays are
-:class:`pygpu.gpuarray.GPUArray` with numba's methods, so that all of this package takes them, and
-numba itself does by ``__cuda_array_interface__``. ``stream=0`` is the default stream.
+:class:`pygpu.gpuarray.GPUArray` with numba's methods, so all functions of this package take them;
+numba takes them by ``__cuda_array_interface__``. ``stream=0`` is the default stream.
 
-Kernels are compiled by numba (with ``NUMBA_CUDA_MEMORY_MANAGER=pygpu.numba`` its memory is this
-package's) or by :class:`pygpu.compiler.SourceModule`; ``jit`` is not here.
+Kernels are compiled by :class:`pygpu.compiler.SourceModule`, or by numba's own ``jit``; with
+``NUMBA_CUDA_MEMORY_MANAGER=pygpu.numba`` numba uses this package's memory.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -23,8 +23,8 @@ _Host = TypeVar("_Host")
 class IpcArrayHandle:
     """A picklable handle with which another process opens an array, once at a time.
 
-    ``with handle as array:`` opens and closes it. ``ipc_handle`` is the :class:`IpcHandle` of its
-    memory, ``array_desc`` the dict of its shape, strides and dtype.
+    ``with handle as array:`` opens and closes it. ``ipc_handle`` is the :class:`IpcHandle` of the
+    array's memory, ``array_desc`` a dict with shape, strides and dtype.
 
     >>> import pickle
     >>> handle = cuda.to_device([1, 2, 3]).get_ipc_handle()
@@ -125,7 +125,7 @@ class DeviceNDArrayBase(GPUArray):
         return self._view_class(shape, strides, dtype, self._default_stream(stream), source)
 
     def _as_own(self, view: GPUArray, stream: Any = 0) -> DeviceNDArray:
-        """Returns a view, which the extension module has made, as an object of numba's class."""
+        """Returns a view that the extension module has made as an object of numba's class."""
         stream = self._default_stream(stream)
         return self._view_class(view.shape, view.strides, view.dtype, stream, view)
 

@@ -1,4 +1,4 @@
-"""Contexts, which allocate device memory and host memory that the device uses."""
+"""Contexts: they allocate device memory and host memory that the device uses."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class HostMemory(np.ndarray):
     _cuda_memsize_ = np.ndarray.size
 
     def own(self) -> HostMemory:
-        """Returns the memory itself, which lives as long as anything refers to it."""
+        """Returns the memory itself; it lives as long as anything refers to it."""
         return self
 
     def free(self) -> None:
@@ -120,7 +120,7 @@ class HostMemory(np.ndarray):
 
 
 class Context:
-    """A context of ``device``, which allocates; :func:`pygpu.cuda.current_context` returns it.
+    """A context of ``device`` allocates memory; :func:`pygpu.cuda.current_context` returns one.
 
     >>> context = cuda.current_context()
     >>> free, total = context.get_memory_info()
@@ -187,7 +187,7 @@ class Context:
         return on_device(self.device.id)
 
     def synchronize(self) -> None:
-        """Waits for all work of the device; raises its failure."""
+        """Waits for all work of the device; raises an error if the work failed."""
         with self._current():
             _core.synchronize()
 
@@ -199,8 +199,8 @@ class Context:
     def allocate(self, bytesize: int) -> GPUArray:
         """Returns ``bytesize`` bytes of new device memory as an array of bytes.
 
-        It is plain memory, as numba's: every stream can use it immediately, and other processes
-        can open it. Its freeing is deferred by :meth:`defer_cleanup`.
+        The memory is plain, as in numba: every stream can use it immediately, and other processes
+        can open it. :meth:`defer_cleanup` defers the call that frees it.
         """
         bytesize = _arguments.not_negative("bytesize", bytesize)
         with self._current():
@@ -220,8 +220,8 @@ class Context:
     ) -> HostMemory:
         """Returns ``bytesize`` bytes of new page-locked host memory as a numpy array of bytes.
 
-        It is ``mapped`` for kernels, ``portable`` to all devices, or write-combined (``wc``):
-        faster to write on the host, and slow to read there.
+        Kernels can use ``mapped`` memory, and all devices ``portable`` memory. Write-combined
+        memory (``wc``) is faster to write on the host, and slow to read there.
         """
         flags = 2 * bool(mapped) | bool(portable) | 4 * bool(wc)
         return self._host_memory(_core.pagelocked_empty, bytesize, flags, bool(mapped))
@@ -229,7 +229,7 @@ class Context:
     def memallocmanaged(self, bytesize: int, attach_global: bool = True) -> HostMemory:
         """Returns ``bytesize`` bytes of new managed memory as a numpy array of bytes.
 
-        Any stream can use it if ``attach_global`` is True, else the host first. Raises
+        With ``attach_global``, any stream can use the memory at first, otherwise the host. Raises
         ``pygpu.driver.Unsupported`` if the device does not support managed memory.
         """
         return self._host_memory(_core.managed_empty, bytesize, 1 if attach_global else 2, True)
@@ -267,7 +267,7 @@ class Context:
         return self._over(registered, bool(mapped))
 
     def get_ipc_handle(self, memory: Any) -> IpcHandle:
-        """Returns a picklable handle with which another process opens ``memory``, which it keeps.
+        """Returns a picklable handle for another process to open ``memory``; the handle keeps it.
 
         ``memory`` is a MemoryPointer or an array. Waits for all queued work of the device. Raises
         ``pygpu.driver.Unsupported`` if the backend or the kind of memory cannot be shared.
@@ -309,7 +309,7 @@ class Context:
         return _core.can_access_peer(self.device.id, _arguments.whole("peer_device", peer_device))
 
     def enable_peer_access(self, peer_context: Context, flags: int = 0) -> None:
-        """Lets kernels on this device use the memory of ``peer_context``'s; ``flags`` is 0.
+        """Lets kernels on this device use memory of ``peer_context``'s device; ``flags`` is 0.
 
         Raises ``pygpu.driver.Error`` if the devices cannot, or if access is enabled already.
         """
@@ -334,7 +334,7 @@ _HANDLE_BYTES = 64
 
 
 class HandleBytes:
-    """The 64 bytes of a driver's handle, as ``reserved``, also from another such object."""
+    """The 64 bytes of a driver's handle; ``reserved`` is bytes or another HandleBytes."""
 
     def __init__(self, reserved: Any) -> None:
         self.reserved = bytes(getattr(reserved, "reserved", reserved))
@@ -352,8 +352,8 @@ class IpcHandle:
     """A picklable handle of a part of an allocation; another process can open it once at a time.
 
     ``base`` owns the memory in the exporting process, and is None in others. ``handle`` is the
-    driver's of the allocation: the part is ``size`` bytes from ``offset`` on. ``source_info`` says
-    where the exporting device is on the bus.
+    driver's handle of the allocation: the part is ``size`` bytes from ``offset`` on.
+    ``source_info`` says where the exporting device is on the bus.
 
     >>> handle = cuda.IpcHandle(None, bytes(64), 800, offset=16)
     >>> handle.size, handle.offset

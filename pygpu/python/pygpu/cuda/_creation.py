@@ -50,11 +50,11 @@ _Visible = TypeVar("_Visible", bound="DeviceNDArrayBase | DeviceVisibleNDArray")
 def from_cuda_array_interface(
     desc: dict[str, Any], owner: Any = None, sync: bool = True
 ) -> DeviceNDArray:
-    """Returns an array in the memory that a ``__cuda_array_interface__`` describes, on its stream.
+    """Returns an array in the memory, and on the stream, that ``desc`` describes.
 
-    ``desc`` has version 2 or 3. The array keeps ``owner``, the memory's owner. If ``sync`` is True,
-    the default stream waits for the stream. Raises ``NotImplementedError`` if the description has a
-    mask, and ``BufferError`` if the memory is read-only.
+    ``desc`` is a ``__cuda_array_interface__`` 2 or 3. The array keeps ``owner``, the memory's
+    owner. If ``sync`` is True, the default stream waits for the stream. Raises
+    ``NotImplementedError`` if ``desc`` has a mask, and ``BufferError`` if the memory is read-only.
     """
     if not isinstance(desc, dict):
         raise wrong_type("desc", desc, "a dict is needed")
@@ -149,10 +149,10 @@ def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> A
     Parameters
     ----------
     obj : object. A record, anything that numpy makes a contiguous array of, or an array with
-        ``__cuda_array_interface__``, whose memory is used.
+        ``__cuda_array_interface__`` (its memory is used).
     stream : Stream or 0. The stream of the copy, and of the new array.
     copy : bool. If False, the new array's elements are undefined.
-    to : DeviceNDArray, optional. An array to copy into, which is returned.
+    to : DeviceNDArray, optional. The array to copy into and to return.
     """
     if to is None:
         return auto_device(obj, stream, copy, user_explicit=True)[0]
@@ -170,7 +170,7 @@ def device_array(
     order: Literal["C", "F"] = "C",
     stream: Any = 0,
 ) -> DeviceNDArray:
-    """Returns a new device array, whose elements are undefined.
+    """Returns a new device array with undefined elements.
 
     >>> device_array((2, 3), "f4", order="F").strides
     (4, 8)
@@ -200,7 +200,7 @@ def open_ipc_array(
     strides: int | Sequence[int] | None = None,
     offset: int = 0,
 ) -> Iterator[DeviceNDArray]:
-    """Opens another process's memory as an array, which must not be used after the block.
+    """Opens another process's memory as an array; do not use the array after the block.
 
     ``handle`` has the 64 bytes of the driver's handle, and the array starts ``offset`` bytes into
     the allocation. Other arguments are as in :func:`device_array`.
@@ -328,7 +328,7 @@ def pinned_array(
     strides: int | Sequence[int] | None = None,
     order: Literal["C", "F"] = "C",
 ) -> np.ndarray[Any, Any]:
-    """Returns a new numpy array in page-locked memory, whose copies can be asynchronous.
+    """Returns a new numpy array in page-locked memory; copies of it can be asynchronous.
 
     Its elements are undefined. Arguments are as in :func:`pygpu.cuda.device_array`.
     """
@@ -347,8 +347,8 @@ def mapped_array(
 ) -> MappedNDArray:
     """Returns a new numpy array in page-locked memory that kernels also use, on ``stream``.
 
-    All devices can use it if it is ``portable``. Write-combined memory (``wc``) is faster to write
-    on the host, and slow to read. Other arguments are as in :func:`pygpu.cuda.device_array`.
+    All devices can use a ``portable`` array. Write-combined memory (``wc``) is faster to write on
+    the host, and slow to read. Other arguments are as in :func:`pygpu.cuda.device_array`.
     """
     context = _devices.current_context()
     allocate = lambda nbytes: context.memhostalloc(nbytes, True, portable, wc)  # noqa: E731
@@ -363,10 +363,11 @@ def managed_array(
     stream: Any = 0,
     attach_global: bool = True,
 ) -> ManagedNDArray:
-    """Returns a new numpy array in managed memory, which the host and kernels use.
+    """Returns a new numpy array in managed memory, for the host and for kernels.
 
-    Any stream can use it if ``attach_global`` is True, else the host first. Other arguments are as
-    in :func:`mapped_array`. Raises ``pygpu.driver.Unsupported`` without support for such memory.
+    With ``attach_global``, any stream can use the array at first, otherwise the host. Other
+    arguments are as in :func:`mapped_array`. Raises ``pygpu.driver.Unsupported`` without managed
+    memory.
     """
     context = _devices.current_context()
     allocate = lambda nbytes: context.memallocmanaged(nbytes, attach_global)  # noqa: E731
@@ -421,8 +422,8 @@ def mapped(*arylist: np.ndarray[Any, Any], stream: Any = ...) -> Iterator[list[D
 def mapped(*arylist: np.ndarray[Any, Any], stream: Any = 0) -> Iterator[Any]:
     """Lets kernels use the arrays ``*arylist`` in the ``with`` block, as arrays on ``stream``.
 
-    The block's value is one array, or a list. Uses after the block raise ``LogicError``; so does
-    its end while another library's array or a buffer still uses an array, which stays mapped.
+    The block's value is one array, or a list. Uses after the block raise ``LogicError``. The end
+    also raises it if another library's array or a buffer uses an array; that one stays mapped.
 
     >>> host = np.arange(3.0)
     >>> with cuda.mapped(host) as device:

@@ -63,7 +63,7 @@ class Device:
 
     @property
     def compute_capability(self) -> tuple[int, int]:
-        """The compute capability; for the host it is (8, 0), for which its kernels are compiled."""
+        """The compute capability; (8, 0) for the host, since its kernels are compiled for that."""
         return self._device.compute_capability()
 
     @property
@@ -113,7 +113,7 @@ class Device:
             return self._context
 
     def reset(self) -> None:
-        """Frees unused memory, and resets the device if possible: its arrays are then invalid."""
+        """Frees unused memory, and resets the device if possible; a reset makes arrays invalid."""
         if self._context is not None:
             self._context.reset()
         if _core.choose_backend() != "host":
@@ -173,7 +173,7 @@ gpus = _Devices()
 
 
 def current_context(devnum: int | None = None) -> Context:
-    """Returns the context of this thread's device, or of ``devnum``, which becomes current."""
+    """Returns the context of this thread's device; makes ``devnum``, if given, that device."""
     if devnum is None:
         return gpus.current.get_primary_context()
     context = gpus[devnum].get_primary_context()
@@ -242,7 +242,7 @@ def detect() -> bool:
 
 
 def synchronize() -> None:
-    """Waits for all work of the current device; raises its failure."""
+    """Waits for all work of the current device; raises an error if the work failed."""
     _core.synchronize()
 
 

@@ -55,8 +55,8 @@ class DeviceAddress(ctypes.c_size_t):
 class MemoryPointer:
     """A range of device memory: ``size`` bytes at ``pointer``, a number, in ``context``.
 
-    ``owner``, the owner of the memory, is kept as long as this object and its views.
-    ``finalizer`` is called once this object is gone, or by :meth:`free`.
+    This object and its views keep ``owner``, the owner of the memory, alive. ``finalizer`` is
+    called once this object is gone, or by :meth:`free`.
 
     >>> memory = cuda.current_context().memalloc(16)
     >>> memory.memset(7)
@@ -101,7 +101,7 @@ class MemoryPointer:
 
     @property
     def elements(self) -> GPUArray:
-        """The bytes, as an array of uint8, which keeps the pointer."""
+        """The bytes, as an array of uint8 that keeps the pointer."""
         if self._elements is not None:
             return self._elements
         if not self.size:
@@ -151,15 +151,15 @@ class MemoryPointer:
         return f"<{type(self).__name__} of {self.size} bytes at {self.handle:#x}>"
 
     def own(self) -> MemoryPointer:
-        """Returns a pointer to the same memory, which keeps this one alive."""
+        """Returns a pointer to the same memory that keeps this pointer alive."""
         return self.view(0)
 
     def free(self) -> None:
         """Calls the finalizer now, if there is one.
 
-        Later uses of arrays in the memory raise ``LogicError``, as does this call while another
-        library's array or a buffer still uses it. Raises ``RuntimeError`` if the finalizer has been
-        called already.
+        Later uses of arrays in the memory raise ``LogicError``. This call also raises it while
+        another library's array or a buffer still uses the memory. Raises ``RuntimeError`` if the
+        finalizer has been called already.
         """
         if self._finalizer is None:
             return
@@ -227,13 +227,13 @@ def device_ctypes_pointer(obj: Any) -> DeviceAddress:
 
 
 def device_memory_size(obj: Any) -> int:
-    """Returns how many bytes ``obj``, an array or a MemoryPointer, spans, with the gaps."""
+    """Returns the bytes from start to end of ``obj``, an array or a MemoryPointer."""
     require_device_memory(obj)
     return bytes_spanned(obj) if isinstance(obj, GPUArray) else obj._cuda_memsize_
 
 
 def device_extents(obj: Any) -> tuple[int, int]:
-    """Returns the first address of the allocation of ``obj``, and the one after its last."""
+    """Returns the first address of the allocation of ``obj``, and the address after its end."""
     base, size = _core.mem_get_address_range(device_pointer(obj))
     return base, base + size
 
@@ -257,14 +257,14 @@ def host_pointer(obj: Any, readonly: bool = False) -> int:
 
 
 def host_memory_extents(obj: Any) -> tuple[int, int]:
-    """Returns the lowest address of ``obj``, an array or a buffer, and the one after its last."""
+    """Returns the first address of ``obj``, an array or a buffer, and the address after its end."""
     array = _host_array(obj)
     low, high = span(array.shape, array.strides, array.itemsize)
     return array.ctypes.data + low, array.ctypes.data + high
 
 
 def host_memory_size(obj: Any) -> int:
-    """Returns how many bytes ``obj``, a numpy array or a buffer, spans, with the gaps."""
+    """Returns the bytes from start to end of ``obj``, a numpy array or a buffer."""
     return bytes_spanned(_host_array(obj))
 
 
@@ -411,7 +411,7 @@ def strides_like(ary: Any) -> tuple[tuple[int, ...] | None, Literal["C", "F"]]:
 
 
 def array_core(ary: Any) -> Any:
-    """Returns ``ary`` with extent 1 along axes of stride 0, whose elements repeat."""
+    """Returns ``ary`` with extent 1 along axes of stride 0, where elements repeat."""
     if not ary.strides or not ary.size or 0 not in ary.strides:
         return ary
     return ary[tuple(0 if stride == 0 else slice(None) for stride in ary.strides)]

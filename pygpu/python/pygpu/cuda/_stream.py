@@ -44,8 +44,8 @@ _local = threading.local()
 class Stream:
     """A queue of work over ``stream``, a :class:`pygpu.driver.Stream`, shown as ``name``.
 
-    All of this package takes it; other libraries take it by ``__cuda_stream__``. Programs make one
-    by :func:`pygpu.cuda.stream`.
+    Functions of this package take a stream; other libraries take one by ``__cuda_stream__``.
+    Programs make one by :func:`pygpu.cuda.stream`.
 
     >>> stream = cuda.stream()
     >>> array = cuda.to_device([1, 2, 3], stream=stream)
@@ -76,7 +76,7 @@ class Stream:
             return "<CUDA stream from before a reset>"
 
     def synchronize(self) -> None:
-        """Waits until all work queued so far has run; raises its failure."""
+        """Waits until all work queued so far has run; raises an error if the work failed."""
         self._stream.synchronize()
 
     @contextlib.contextmanager
@@ -89,9 +89,9 @@ class Stream:
         """Calls ``callback`` with the stream, the status and ``arg`` after all work queued so far.
 
         The status is 0, or the driver's number of the failure. The function runs in a thread of
-        Python's, after earlier callbacks of this object. Unlike numba's it may use the device, and
-        later work of the stream does not wait for it. Its exceptions become warnings. The
-        interpreter waits for it before it exits.
+        Python's, after earlier callbacks of this object. Unlike in numba, the function may use the
+        device, and later work of the stream does not wait for it. Its exceptions become warnings.
+        At exit, the interpreter waits for the function.
 
         >>> import threading
         >>> stream, done = cuda.stream(), threading.Event()
@@ -176,7 +176,7 @@ class _Named(Stream):
 
 
 def stream() -> Stream:
-    """Returns a new stream of the current device, which the default stream waits for."""
+    """Returns a new stream of the current device; the default stream waits for it."""
     return Stream(_core.Stream())
 
 
@@ -193,7 +193,7 @@ def legacy_default_stream() -> Stream:
 def per_thread_default_stream() -> Stream:
     """Returns the default stream of this thread under the number 2, as a new object.
 
-    On the host it is a stream of the package's own for each thread.
+    On the host, this package makes a stream for each thread.
     """
     try:
         return _Named(_core.Stream.from_handle(2), 2)
@@ -204,7 +204,7 @@ def per_thread_default_stream() -> Stream:
 
 
 def external_stream(ptr: int) -> Stream:
-    """Returns another library's stream by its handle ``ptr``, valid as long as that exists."""
+    """Returns another library's stream by its handle ``ptr``, valid while that stream exists."""
     if not isinstance(ptr, int):
         raise wrong_type("ptr", ptr, "an int is needed")
     return Stream(_core.Stream.from_handle(ptr), f"<External CUDA stream {ptr}>")
@@ -250,7 +250,7 @@ class Event:
         self._event.record(raw(stream))
 
     def synchronize(self) -> None:
-        """Waits until all work before the mark has run; raises its failure."""
+        """Waits until all work before the mark has run; raises an error if the work failed."""
         self._event.synchronize()
 
     def wait(self, stream: Any = 0) -> None:
@@ -269,5 +269,5 @@ def event(timing: bool = True) -> Event:
 
 
 def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
-    """Returns the milliseconds from ``evtstart`` to ``evtend``, which have timing and occurred."""
+    """Returns the milliseconds between two events, which must have timing and have occurred."""
     return evtstart.elapsed_time(evtend)

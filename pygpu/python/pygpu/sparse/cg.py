@@ -51,9 +51,9 @@ class CGStateContainer:
 
     Parameters
     ----------
-    operator : callable. A symmetric positive definite operator with ``dtype`` and ``shape``, which
+    operator : callable. A symmetric positive definite operator with ``dtype`` and ``shape``;
         returns a new vector.
-    precon : callable, optional. An operator near its inverse; the identity by default.
+    precon : callable, optional. An operator near ``operator``'s inverse; by default the identity.
     pagelocked_allocator : callable, optional. Called with a shape and a dtype;
         :func:`pygpu.driver.pagelocked_empty` by default.
     """

@@ -23,12 +23,12 @@ def _kernel(dtype: np.dtype[Any]) -> driver.Function:
 
 
 class CoordinateSpMV:
-    """A sparse matrix on the device, which is called with a vector.
+    """A sparse matrix on the device; call it with a vector.
 
     ``mat`` is a matrix or array of scipy.sparse, and ``dtype`` the floating point or complex dtype
-    of the elements on the device. ``shape`` and ``nnz`` are the numbers of rows and columns, and of
-    stored elements. One kernel adds each row in a fixed order, so results do not vary from call to
-    call, as PyCUDA's do.
+    of the elements on the device. ``shape`` has the numbers of rows and columns, ``nnz`` is the
+    number of stored elements. One kernel adds each row in a fixed order, so unlike in PyCUDA, a
+    repeated call has the same result.
 
     >>> from scipy.sparse import coo_matrix
     >>> matrix = coo_matrix(([2.0, 3.0], ([0, 2], [1, 0])), shape=(3, 2))

@@ -30,7 +30,7 @@ class AsyncInnerProduct:
 
     ``a`` and ``b`` are the vectors, and ``gpu_result`` the value, an array without axes.
     ``pagelocked_allocator`` is called with a shape and a dtype, and returns the page-locked array
-    for the value. (PyCUDA adds the stream, which its pool mistakes for a memory order.)
+    for the value. (PyCUDA also passes the stream, and PyCUDA's pool takes it for a memory order.)
 
     >>> x = gpuarray.arange(4, dtype=np.float64)
     >>> product = AsyncInnerProduct(x, x, driver.pagelocked_empty)
@@ -56,9 +56,9 @@ class AsyncInnerProduct:
         self.pagelocked_allocator = pagelocked_allocator
 
     def get_host_result(self) -> np.ndarray | None:
-        """Returns the value as a page-locked array without axes; None while it has not arrived.
+        """Returns the value as a page-locked array without axes; None before the value arrives.
 
-        The first call after the end of the device's work queues the copy, a later one returns it.
+        The first call after the end of the device's work queues the copy; a later call returns it.
         """
         if not self.gpu_finished:
             if self.gpu_finished_evt.query():

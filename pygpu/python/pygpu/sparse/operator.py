@@ -61,7 +61,7 @@ class IdentityOperator(OperatorBase):
 
 
 class DiagonalPreconditioner(OperatorBase):
-    """The operator that multiplies each element of a vector by its number in ``diagonal``.
+    """The operator that multiplies each element of a vector by the same element of ``diagonal``.
 
     >>> x = gpuarray.arange(3, dtype=np.float64)
     >>> DiagonalPreconditioner(x)(x)
@@ -83,5 +83,5 @@ class DiagonalPreconditioner(OperatorBase):
         return n, n
 
     def __call__(self, operand: GPUArray) -> GPUArray:
-        """Returns the product of each element of ``operand`` with its number, as a new array."""
+        """Returns the products of the elements of ``operand`` and ``diagonal``, as a new array."""
         return self.diagonal * operand

@@ -13,7 +13,7 @@ class PacketedSpMV(CoordinateSpMV):
     """A square sparse matrix on the device, called with a vector; ignores ``is_symmetric``.
 
     Other arguments are as in :class:`CoordinateSpMV`. PyCUDA cuts the matrix into packets, and
-    permutes its rows for that; here :meth:`permute` and :meth:`unpermute` keep the order.
+    permutes the rows to do so. In pygpu, :meth:`permute` and :meth:`unpermute` keep the order.
 
     >>> from scipy.sparse import diags
     >>> product = PacketedSpMV(diags([1.0, 2.0, 4.0]), True, np.float64)
@@ -33,5 +33,5 @@ class PacketedSpMV(CoordinateSpMV):
         return x.copy()
 
     def unpermute(self, x: GPUArray) -> GPUArray:
-        """Returns ``x`` with its elements in their own order, as a new array."""
+        """Returns ``x`` with its elements in the original order, as a new array."""
         return x.copy()

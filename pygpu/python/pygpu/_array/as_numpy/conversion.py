@@ -1,4 +1,4 @@
-"""Arrays from other objects and to them: lists, bytes, files of numpy's, text for notebooks."""
+"""Conversions between arrays and lists, bytes, numpy's files, and text for notebooks."""
 
 from __future__ import annotations
 

@@ -286,7 +286,7 @@ _JOINS |= {"divide": "multiply", "subtract": "add"}
 def combine_at(ufunc: Any, a: Any, indices: Any, b: Any) -> None:
     """Applies a function at indices, once for each repeated index, as ``ufunc.at`` in numpy.
 
-    For ``add.at`` of floats, the operands of an element are summed before they are added to it.
+    For ``add.at`` of floats, the operands for one element are summed before the sum is added.
     """
     join = _JOINS.get(ufunc.__name__)
     if join is None or not isinstance(a, GPUArray):
@@ -481,7 +481,7 @@ def histogram2d(
 def partition(
     a: Array, kth: Array, axis: int | None = -1, kind: str = "introselect", order: None = None
 ) -> GPUArray:
-    """Returns the sorted elements, which are also partitioned, as :func:`numpy.partition`."""
+    """Sorts the elements, which also partitions them, as :func:`numpy.partition`."""
     a, axis = _partitioned(a, kth, axis)
     return sort(a, axis)
 

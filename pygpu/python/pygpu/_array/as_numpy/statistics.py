@@ -155,7 +155,7 @@ _OTHERS = ("linear", "midpoint", "averaged_inverted_cdf")
 
 
 def _closest(at: Any) -> Any:
-    """Returns the whole number above, or the number itself if it is odd."""
+    """Returns the next larger whole number; returns an odd number itself."""
     below = np.floor(at)
     return np.where((at == below) & (below % 2 == 1), below, below + 1)
 

@@ -47,7 +47,7 @@ def require_cuda_ndarray(obj: Any) -> None:
 
 
 def verify_cuda_ndarray_interface(obj: Any) -> None:
-    """Raises an error if ``obj`` is not a device array, or lacks one of its attributes."""
+    """Raises an error if ``obj`` is not a device array, or lacks an attribute of one."""
     require_cuda_ndarray(obj)
     for name in ("shape", "strides", "dtype", "size"):
         getattr(obj, name)
