@@ -13,7 +13,7 @@ pub(crate) const MULTIPROCESSOR_BLOCKS: u32 = 32;
 /// The dynamic shared memory, in bytes, that a kernel may use without opting in.
 pub(crate) const DEFAULT_SHARED: u32 = 48 << 10;
 
-/// Returns an attribute of the host, which has this number of multiprocessors.
+/// Returns an attribute of a host with this number of multiprocessors.
 ///
 /// # Errors
 /// `InvalidArgument` for an unknown attribute.

@@ -2,8 +2,8 @@
 //!
 //! A capture begins on one stream. Another stream joins it by waiting for an event that was recorded in it. A
 //! node is a task that can run repeatedly. For each stream, the capture tracks the nodes that its next node
-//! depends on; at the end, they show if all streams have been joined. A graph runs its nodes in recording
-//! order, which respects all dependencies.
+//! depends on; at the end, these nodes show if all streams have been joined. A graph runs its nodes in
+//! recording order, which respects all dependencies.
 
 mod refusal;
 
@@ -92,7 +92,7 @@ impl Recording {
 
 /// A capture.
 pub(crate) struct Capture {
-    /// The number of the stream on which it began.
+    /// The number of the stream on which the capture began.
     origin: u64,
     /// The only thread that may end it; `None` if any thread may.
     thread: Option<ThreadId>,
@@ -181,7 +181,7 @@ impl Capture {
         }
     }
 
-    /// Invalidates the capture, and returns the error for the call that caused it.
+    /// Invalidates the capture, and returns the error for the call that made it invalid.
     pub(crate) fn spoil(&self, call: &'static str, refusal: Refusal) -> Error {
         if let Some(recording) = &mut *self.lock() {
             recording.is_invalid = true;

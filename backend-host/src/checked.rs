@@ -1,9 +1,9 @@
 //! Checked launches of kernels.
 //!
-//! A module that is compiled while checks are enabled contains them. Any other module is compiled again, from
-//! the text in its image, for its first checked launch. Before each launch, the variables of that second
-//! library are set to the values of the first one; afterwards the values that the kernel wrote are copied
-//! back.
+//! A module that is compiled while checks are enabled contains the checks. Any other module is compiled
+//! again, from the text in its image, for its first checked launch. Before each launch, the variables of that
+//! second library are set to the values of the first one; afterwards the values that the kernel wrote are
+//! copied back.
 
 use crate::code::LoadedCode;
 use crate::device::HostDevice;

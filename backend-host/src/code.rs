@@ -1,4 +1,4 @@
-//! The loaded code of a module, and its form with checks.
+//! The loaded code of a module, and the same code with checks.
 
 use crate::compile::{self, ModuleText};
 use crate::device::HostDevice;

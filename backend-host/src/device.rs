@@ -21,7 +21,7 @@ pub(crate) struct HostDevice {
     variables: ProcessMutex<BTreeMap<usize, usize>>,
     config: HostConfig,
     memory: Arc<Memory>,
-    /// The number of the default stream, which all objects that stand for it share.
+    /// The number of the default stream. All objects that stand for this stream have the same number.
     default_stream_id: u64,
     engine: Engine,
     /// The engine of a forked child.
@@ -91,7 +91,7 @@ impl HostDevice {
             || range_in(&self.variables, address as usize, bytes).is_some()
     }
 
-    /// Returns the number of threads that run blocks, which launches see as multiprocessors.
+    /// Returns the number of threads that run blocks. Launches see each thread as a multiprocessor.
     pub(crate) fn multiprocessors(&self) -> u32 {
         self.config.threads as u32
     }
@@ -131,7 +131,7 @@ impl HostDevice {
         }
     }
 
-    /// Returns the thread pool for large operations, which is started at the first call. Returns `None` if
+    /// Returns the thread pool for large operations; the first call starts the pool. Returns `None` if
     /// only one thread is configured.
     pub(crate) fn pool(&self) -> Option<Arc<ThreadPool>> {
         self.engine().pool(self.config.threads)

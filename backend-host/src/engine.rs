@@ -56,7 +56,7 @@ impl Engine {
             && self.blocking_pending.load(Ordering::Acquire) == 0
     }
 
-    /// Returns true if all work of the default stream has run, and all work that it waits for.
+    /// Returns true if all work of the default stream has run, and all work that the stream waits for.
     pub(crate) fn default_has_run(&self) -> bool {
         // The work before the capture has run, and no work can be queued meanwhile.
         self.default_is_clear() || self.captures.bars_default()
@@ -96,7 +96,7 @@ impl Engine {
         self.default_queue.mark().wait()
     }
 
-    /// Returns a pool of this number of threads for large operations, which is started at the first call.
+    /// Returns a pool of this number of threads for large operations; the first call starts the pool.
     /// Returns `None` for a single thread, or if the system cannot start more threads.
     pub(crate) fn pool(&self, threads: usize) -> Option<Arc<ThreadPool>> {
         let start = || {

@@ -55,12 +55,12 @@ pub(crate) enum Pending {
     Here(Mark),
     /// A recording of an event shared between processes.
     Shared(Arc<SharedEvent>, u64),
-    /// A position in captured work, which is never reached.
+    /// A position in captured work; it is never reached.
     Captured(CapturedMark),
 }
 
 impl Pending {
-    /// Waits until it is reached.
+    /// Waits until the mark is reached.
     ///
     /// # Errors
     /// The errors of [`Mark::wait`] and [`SharedEvent::wait`]. For captured work, `InvalidArgument`; the call
@@ -75,7 +75,7 @@ impl Pending {
 }
 
 impl HostEvent {
-    /// Creates an event. With `interprocess`, it is in shared memory.
+    /// Creates an event. With `interprocess`, the event is in shared memory.
     ///
     /// # Errors
     /// `InvalidArgument` for `interprocess` combined with `timing`; `Unsupported` without shared memory.

@@ -33,7 +33,7 @@ impl Arguments {
         copied
     }
 
-    /// Returns the addresses of the values, which kernels only read.
+    /// Returns the addresses of the values; kernels only read the values.
     pub(crate) fn pointers(&self) -> Vec<*mut c_void> {
         let base = self.words.as_ptr().cast_mut();
         self.positions.iter().map(|&word| base.wrapping_add(word).cast()).collect()

@@ -1,8 +1,8 @@
 //! Host memory as device memory, accounted against a capacity. Freed blocks are kept for reuse.
 //!
-//! A large block that comes fresh from the system costs a page fault every few kilobytes, which takes longer
-//! than most operations on it. Even a small one takes longer than a short operation. Freed blocks are
-//! therefore kept up to a limit, and released when memory runs short.
+//! A large block that comes fresh from the system costs a page fault every few kilobytes. These faults take
+//! longer than most operations on the block. Even a small one takes longer than a short operation. Freed
+//! blocks are therefore kept up to a limit, and released when memory runs short.
 
 mod alone;
 mod arena;
@@ -37,8 +37,8 @@ const ARENAS: usize = match small_index(arena::LARGEST) {
 /// Allocates a block from the system, with arbitrary contents.
 ///
 /// Programs may read arrays before they write them, so the compiler must not treat the block as
-/// uninitialised. Opaque code therefore receives its address. Zeroing the block instead would touch every
-/// page.
+/// uninitialised. Opaque code therefore receives the block's address. Zeroing the block instead would touch
+/// every page.
 ///
 /// # Safety
 /// The size of the layout is not zero.
@@ -70,8 +70,8 @@ enum Block {
     Large(usize),
 }
 
-/// Allocates memory and accounts for it. A forked child does not keep its parent's blocks and does not know
-/// the parent's allocations, which it leaves alone.
+/// Allocates memory and accounts for it. A forked child does not keep its parent's blocks. It does not know
+/// the parent's allocations and leaves them alone.
 #[derive(Debug)]
 pub(crate) struct Memory {
     capacity: usize,
@@ -270,7 +270,7 @@ impl Memory {
     /// be kept.
     ///
     /// # Safety
-    /// The block was allocated with the layout of `size`, and nothing uses it.
+    /// The block was allocated with the layout of `size`, and nothing uses the block.
     unsafe fn give_back(&self, address: usize, size: usize, keeps: bool) {
         if let Some(arena) = self.arena(size) {
             let mut arena = arena.lock();
@@ -339,8 +339,8 @@ impl Memory {
         }
     }
 
-    /// Allocates at least `bytes` bytes of zeroed memory. Returns `None` for a small block, which the caller
-    /// can fill just as fast.
+    /// Allocates at least `bytes` bytes of zeroed memory. Returns `None` for a small block: the caller can
+    /// fill it just as fast.
     ///
     /// The system replaces the pages of the block with zero pages when they are first used.
     ///

@@ -91,7 +91,7 @@ pub(crate) struct Queue {
     pending: Arc<AtomicUsize>,
     /// The number under which the queue's failures are kept.
     number: u64,
-    /// The failures of the device, whose kernels run on all queues.
+    /// The failures of the device, because its kernels run on all queues.
     failures: Arc<Failures>,
 }
 
@@ -138,7 +138,7 @@ impl Queue {
         Mark { queue: self.clone(), position: self.submitted() }
     }
 
-    /// A forked child does not have its parent's threads, and the locks that they held stay locked.
+    /// A forked child does not have its parent's threads; locks that those threads held stay locked.
     pub(crate) fn check_process(&self) -> Result<()> {
         if self.generation == process::generation() {
             return Ok(());

@@ -1,5 +1,5 @@
 //! The seal at the end of a host image. It detects damage before the system's loader reads the image; the
-//! loader trusts the file, and a wrong offset in it would crash the process.
+//! loader trusts the file, and a wrong offset in the file would crash the process.
 
 use xxhash_rust::xxh3::xxh3_128;
 

@@ -10,7 +10,8 @@ use hal::{Error, ErrorKind, IpcHandle, Result, Status, process};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// The contents of the shared block. A new block is all zeros, which is an event that was never recorded.
+/// The contents of the shared block. A new block is all zeros: that stands for an event that was never
+/// recorded.
 #[repr(C)]
 struct Counters {
     /// The number of the latest recording.
@@ -138,7 +139,7 @@ impl SharedEvent {
     /// Returns true once a recording is reached.
     ///
     /// # Errors
-    /// `LaunchFailed` if its process ended before.
+    /// `LaunchFailed` if the process that recorded the event ended before its work was done.
     pub(crate) fn query(&self, number: u64) -> Result<bool> {
         if self.is_reached(number) {
             return Ok(true);

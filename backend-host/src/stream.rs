@@ -33,7 +33,7 @@ use std::sync::{Arc, MutexGuard, TryLockError};
 
 #[derive(Debug)]
 enum Kind {
-    /// The default stream, whose queue belongs to the device.
+    /// The default stream; its queue belongs to the device.
     Default,
     Own {
         queue: Arc<Queue>,
@@ -93,8 +93,8 @@ impl HostStream {
             && !interruption::is_in_kernel()
     }
 
-    /// Returns the right to run work immediately on the calling thread, which lasts while the guard is held.
-    /// Returns `None` while work of another thread runs; work is then queued after it.
+    /// Returns a guard. While it is held, the calling thread may run work immediately. Returns `None` while
+    /// work of another thread runs; work is then queued after it.
     fn at_once(&self) -> Option<MutexGuard<'_, ()>> {
         if !self.is_clear_default() {
             return None;

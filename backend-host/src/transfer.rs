@@ -9,8 +9,8 @@ use std::sync::Arc;
 const PARALLEL: usize = 4 << 20;
 const PIECE: usize = 1 << 20;
 
-/// Returns true if the host side of a copy is pageable memory, which the program may change or free as soon
-/// as the call returns.
+/// Returns true if the host side of a copy is pageable memory: the program may change or free it as soon as
+/// the call returns.
 pub(crate) fn touches_pageable(transfer: &Transfer, device: &HostDevice) -> bool {
     let host = match transfer.direction {
         Direction::HostToDevice => transfer.source,

@@ -57,7 +57,7 @@ impl Shape {
 /// Returns the mark of a block: the number of bytes that its allocation requested, zero while it is free.
 ///
 /// # Safety
-/// The block is in a chunk, which stays allocated while the mark is used.
+/// The block is in a chunk that stays allocated while the mark is used.
 #[inline]
 pub(super) unsafe fn mark<'a>(address: usize) -> &'a AtomicU32 {
     let within = address % CHUNK;
@@ -189,7 +189,7 @@ impl Arena {
 /// Releases a chunk to the system.
 ///
 /// # Safety
-/// An arena has returned the chunk for this, and nothing looks up its blocks any longer.
+/// An arena has returned the chunk for this purpose, and nothing looks up its blocks any longer.
 pub(super) unsafe fn end(chunk: usize) {
     // SAFETY: the caller's promise.
     unsafe { dealloc(chunk as *mut u8, layout()) };

@@ -1,5 +1,5 @@
-//! Quarantine for memory that is freed while kernels are checked. It is not reused for a while, so that a
-//! kernel which still uses it is detected.
+//! Quarantine for memory that is freed while kernels are checked. Freed memory is not reused for a while,
+//! so that a kernel which still uses it is detected.
 
 use super::Memory;
 use hal::checking;
@@ -37,7 +37,7 @@ struct State {
 #[derive(Debug)]
 pub(super) struct Quarantine {
     most: usize,
-    /// The total number of bytes. It is zero in programs without checks, which therefore take no lock.
+    /// The total number of bytes. It is zero in programs without checks; they therefore take no lock.
     bytes: AtomicUsize,
     state: ProcessMutex<State>,
 }
@@ -91,7 +91,7 @@ impl Quarantine {
 }
 
 impl Memory {
-    /// Counts memory as free. While kernels are checked, it stays in quarantine first.
+    /// Counts memory as free. While kernels are checked, the memory stays in quarantine first.
     ///
     /// # Safety
     /// The same as for [`Memory::free`].

@@ -1,8 +1,9 @@
 //! Plain memory: blocks of shared segments, which other processes can open.
 //!
 //! Small blocks are carved from common segments, so that a process needs few file descriptors. A large block
-//! has a segment of its own. Each block starts at a page boundary, after a page for its handle, which is used
-//! only if the block is exported. A process that opens a block therefore never maps bytes of another block.
+//! has a segment of its own. Each block starts at a page boundary, after a page for its handle; that page is
+//! used only if the block is exported. A process that opens a block therefore never maps bytes of another
+//! block.
 //!
 //! A freed block serves later requests. A few small blocks are kept unchanged for a request of the same size.
 //! The range of a block that was exported is never reused: its pages are freed, so a process that still maps it

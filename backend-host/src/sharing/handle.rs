@@ -26,8 +26,8 @@ impl Kind {
 
 /// The fields of a handle.
 ///
-/// The exporter writes the same bytes into the file, one page before the exported object. A handle is refused
-/// unless it is found there, so it is as hard to guess as its nonce.
+/// The exporter writes the same bytes into the file, one page before the exported object. A handle that is
+/// not found there is refused, so a handle is as hard to guess as its nonce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Handle {
     pub(crate) kind: Kind,

@@ -1,8 +1,8 @@
 //! Anonymous in-memory files, mapped by this process or by another one.
 //!
-//! A segment is a sealed file of `memfd_create`. Its pages are freed with the last process that maps it,
-//! however that process ends, and nothing is left in `/dev/shm`. Another process of the same user opens it
-//! through `/proc/PID/fd`.
+//! A segment is a sealed file of `memfd_create`. The pages of a segment are freed when the last process that
+//! maps it ends, however it ends, and nothing is left in `/dev/shm`. Another process of the same user opens
+//! it through `/proc/PID/fd`.
 
 use super::handle::Handle;
 use hal::{Error, IpcHandle, Result};
@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io;
 use std::sync::OnceLock;
 
-/// Returns the size of a page, which is the unit of blocks in a segment.
+/// Returns the size of a page, the unit of blocks in a segment.
 pub(crate) fn page_size() -> usize {
     static SIZE: OnceLock<usize> = OnceLock::new();
     *SIZE.get_or_init(|| {

@@ -86,7 +86,7 @@ impl HostStream {
     }
 
     /// Refuses to wait for the stream while it captures, or while the default stream waits for a stream that
-    /// does. The capture becomes invalid.
+    /// captures. The capture becomes invalid.
     pub(super) fn check_wait(&self, call: &'static str) -> Result<()> {
         match (&self.kind, self.capture()) {
             (Kind::Default, _) => self.device.engine().captures.check_default(call),
@@ -204,7 +204,7 @@ impl HostStream {
         Ok(true)
     }
 
-    /// Makes later work depend on a mark in captured work, which makes the stream part of that capture.
+    /// Makes later work depend on a mark in captured work. The stream becomes part of that capture.
     pub(super) fn join(&self, mark: &CapturedMark) -> Result<()> {
         let call = "wait_event";
         let Kind::Own { capture: slot, .. } = &self.kind else {

@@ -12,7 +12,7 @@ impl HostStream {
         self.queue().mark()
     }
 
-    /// Waits for the queued work, and for the work that it waits for.
+    /// Waits for the queued work, and for all work that the queued work waits for.
     pub(super) fn wait(&self) -> Result<()> {
         if matches!(self.kind, Kind::Default) {
             for mark in self.device.engine().marks(true) {

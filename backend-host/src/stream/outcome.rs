@@ -5,8 +5,8 @@ use hal::{Error, Result};
 use std::mem;
 use std::sync::Mutex;
 
-/// Connects a launch, whose thread waits for it, with its task. While the thread waits, only that thread
-/// reports the failure, and no other thread that waits for the stream.
+/// Connects a launch with its task, while a thread waits for the launch. While the thread waits, only
+/// that thread reports the failure, and no other thread that waits for the stream.
 #[derive(Debug, Default)]
 pub(super) struct Outcome(Mutex<State>);
 

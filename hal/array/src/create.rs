@@ -15,8 +15,8 @@ use hal::scalar::Scalar;
 use hal::stream::Stream;
 use std::sync::{Arc, OnceLock};
 
-/// The environment variable for the memory of arrays without an allocator: `stream`, which is faster, or
-/// `plain`, which other processes can open by its address.
+/// The environment variable for the memory of arrays without an allocator: `stream` (faster), or `plain`
+/// (other processes can open the memory by its address).
 const ARRAY_MEMORY: &str = "PYGPU_ARRAY_MEMORY";
 
 /// Returns true if arrays use plain memory. Captures allocate from the stream regardless.
@@ -162,8 +162,8 @@ impl Array {
         })
     }
 
-    /// Returns a new contiguous array with undefined elements, with its axes in this array's memory
-    /// order, on this array's stream.
+    /// Returns a new contiguous array with undefined elements, in this array's memory order, on this
+    /// array's stream.
     /// # Errors
     /// `OutOfMemory`.
     pub fn empty_like(&self, dtype: DType) -> Result<Array> {
@@ -231,7 +231,7 @@ impl Array {
         Ok(array)
     }
 
-    /// Returns a contiguous copy, with its axes in this array's memory order.
+    /// Returns a contiguous copy in this array's memory order.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -256,13 +256,12 @@ impl Array {
         })
     }
 
-    /// Returns this array if it is contiguous in C order, else such a copy.
+    /// Returns this array if it is contiguous in C order, else a copy in C order.
     pub(super) fn in_c_order(&self) -> Result<Array> {
         if self.layout.is_c_contiguous() { Ok(self.clone()) } else { self.contiguous(Order::C) }
     }
 
-    /// Returns a copy with every element converted to `dtype`, with its axes in this array's memory
-    /// order.
+    /// Returns a copy with every element converted to `dtype`, in this array's memory order.
     ///
     /// # Errors
     /// `InvalidType` between a record and anything else; `OutOfMemory`.

@@ -64,8 +64,8 @@ impl Array {
     /// this array.
     ///
     /// # Errors
-    /// As for [`Array::binary`], and `InvalidType` if the result's type does not convert to this array's within
-    /// its kind.
+    /// As for [`Array::binary`], and `InvalidType` if the result's type does not convert to this array's type
+    /// within its kind.
     pub fn set_binary(
         &self,
         function: BinaryFunction,
@@ -169,8 +169,8 @@ impl Array {
         })
     }
 
-    /// Applies a function to broadcast arguments. The result is a new array on this array's device and stream,
-    /// with its axes in the arguments' memory order.
+    /// Applies a function to broadcast arguments. The result is a new array on this array's device and stream, in
+    /// the arguments' memory order.
     pub(super) fn apply_new(
         &self,
         function: Function,
@@ -283,8 +283,8 @@ impl Array {
         self.apply_first_of(function, compute, arguments, is_own)
     }
 
-    /// Applies a function and stores the values in this array, which has the arguments' shape and overlaps none of
-    /// them except as the same view. `is_new` is true if nothing else refers to the array.
+    /// Applies a function and stores the values in this array. The array has the arguments' shape, and overlaps no
+    /// argument except as the same view. `is_new` is true if nothing else refers to the array.
     pub(super) fn apply_first_of(
         &self,
         function: Function,

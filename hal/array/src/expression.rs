@@ -27,10 +27,10 @@ use std::sync::{Arc, Mutex};
 /// An array whose elements are computed when they are needed.
 ///
 /// An expression is made of element-wise functions of arrays, numbers and other expressions. Shapes and types are
-/// checked when it is made. [`Expression::evaluate`] computes it in one pass over the arrays' memory, without memory
-/// for intermediate values, and keeps the result. The elements are the same, to the last bit, as if the functions ran
-/// one after the other. The arrays are read when the expression is evaluated, so later writes to them before that time
-/// change the result.
+/// checked when the expression is made. [`Expression::evaluate`] computes the elements in one pass over the arrays'
+/// memory, without memory for intermediate values, and keeps the result. The elements are the same, to the last bit, as
+/// if the functions ran one after the other. The arrays are read when the expression is evaluated, so later writes to
+/// them before that time change the result.
 ///
 /// ```
 /// use gpuarray::{DeviceArray, Expression, Number, function::{BinaryFunction, UnaryFunction}};
@@ -58,7 +58,7 @@ struct Node {
     size: Size,
     /// True while the program refers to the value itself, and not only to functions of it.
     is_kept: AtomicBool,
-    /// True once the value is an argument of another node, which may read it later.
+    /// True once the value is an argument of another node; that node may read it later.
     is_argument: AtomicBool,
     /// True once the value has been computed as a part of another one, without being stored.
     was_used: AtomicBool,
@@ -90,7 +90,7 @@ struct Pending {
     function: Function,
     compute: DType,
     parts: SmallVec<[Part; 2]>,
-    /// The block that queues the function before arrays that it reads are written. It lives as long.
+    /// The block that queues the function before arrays that it reads are written. It lives as long as the node.
     block: Option<Arc<block::Content>>,
 }
 
@@ -195,7 +195,8 @@ impl fmt::Debug for Expression {
 }
 
 impl Node {
-    /// Enters a block, which tells the node before its arrays are written. Returns false if an argument is not in it.
+    /// Enters a block; the block tells the node before the node's arrays are written. Returns false if an argument is
+    /// not in it.
     fn enter_block(&self, block: &Arc<block::Content>) -> bool {
         let is_here = |part: &Part| match part {
             Part::Node(node) => match &*node.state.lock().unpoisoned() {
@@ -250,7 +251,7 @@ impl Drop for Node {
     }
 }
 
-/// The elements of an array, which have been computed.
+/// The elements of an array; they have been computed.
 impl From<&Array> for Expression {
     fn from(array: &Array) -> Self {
         Expression(Arc::new(Node {
@@ -381,7 +382,7 @@ impl Expression {
         })))
     }
 
-    /// Returns the expression as a part of a larger one, whose size is increased.
+    /// Returns the expression as a part of a larger one, and increases that one's size.
     fn part(&self, size: &mut Size) -> Part {
         match &*self.0.state.lock().unpoisoned() {
             State::Done(array) => {
@@ -415,8 +416,8 @@ impl Expression {
         steps > Formula::MOST_STEPS / 2 || inputs > Formula::MOST_INPUTS / 2
     }
 
-    /// Sets whether the program still refers to this expression. If it does, the end of a [`FusedBlock`] computes and
-    /// stores it.
+    /// Sets whether the program still refers to this expression. If the program does, the end of a [`FusedBlock`]
+    /// computes and stores the value.
     pub fn keep(&self, is_kept: bool) {
         self.0.is_kept.store(is_kept, Ordering::Release);
     }

@@ -31,7 +31,7 @@ impl Array {
         })
     }
 
-    /// Like [`Array::take`], but stores the elements in `output`, converted to its dtype.
+    /// Like [`Array::take`], but stores the elements in `output`, converted to the dtype of `output`.
     ///
     /// # Errors
     /// As for [`Array::take`]; `InvalidArgument` for an output of another shape or one that overlaps an input;
@@ -168,8 +168,8 @@ impl Array {
         })
     }
 
-    /// Returns the indices of the true elements of a mask, or `values` at them, as a new result of this array.
-    /// Everything is contiguous in C order.
+    /// Returns the indices of the true elements of a mask, or `values` at them, as a new array on this array's
+    /// stream. Everything is contiguous in C order.
     fn found(&self, mask: &Array, values: Option<&Array>, dtype: DType) -> Result<Array> {
         let most = mask.count()?;
         let output = self.new_result(&[most], dtype)?;
@@ -189,7 +189,7 @@ impl Array {
         Ok(output)
     }
 
-    /// Returns the number of true elements, and waits for it.
+    /// Returns the number of true elements. Waits until the device has counted them.
     fn count(&self) -> Result<usize> {
         let total = self.reduce(Reduction::Sum, DType::Int64, None, false)?;
         wait_before_copy(total.stream().as_ref())?;

@@ -46,7 +46,7 @@ pub enum Order {
 
 /// Shape, strides and offset of an array's elements in its memory.
 ///
-/// A view of every second column, which starts where the table starts and does not copy:
+/// A view of every second column. It starts where the table starts, and copies nothing:
 ///
 /// ```
 /// use gpuarray::{Layout, Order, s};
@@ -183,8 +183,8 @@ impl Layout {
         Self::contiguous_unchecked(Shape::new(), itemsize, Order::C)
     }
 
-    /// Returns a contiguous layout for elements of `itemsize` bytes, with its axes in the memory
-    /// order of this layout (numpy's order "K").
+    /// Returns a contiguous layout for elements of `itemsize` bytes, in the memory order of this
+    /// layout (numpy's order "K").
     ///
     /// # Errors
     /// `Overflow` if the larger elements do not fit the address space.
@@ -421,7 +421,7 @@ impl Layout {
     }
 
     /// Returns true if elements of both layouts, in the same memory, may share bytes. Only the
-    /// ranges that they span are compared, so interleaved layouts count as overlapping.
+    /// ranges from first to last byte are compared, so interleaved layouts count as overlapping.
     pub fn overlaps(&self, other: &Layout) -> bool {
         let (a, b) = (self.extent(), other.extent());
         !a.is_empty() && !b.is_empty() && a.start < b.end && b.start < a.end

@@ -1,7 +1,7 @@
 //! Arrays: typed, shaped views of device memory, and the operations on them.
 //!
-//! An [`Array`] has an element type known at run time; a [`DeviceArray`] is its safe, statically typed form. This crate
-//! checks arguments before anything is allocated or queued; backends rely on these checks.
+//! An [`Array`] has an element type known at run time; a [`DeviceArray`] is the safe, statically typed form of an
+//! `Array`. This crate checks arguments before anything is allocated or queued; backends rely on these checks.
 
 mod argument;
 mod create;
@@ -42,7 +42,7 @@ use std::sync::Arc;
 
 /// An array in device memory whose element type is known at run time.
 ///
-/// Clones and views share the memory, which lives until the last of these arrays is dropped. Each array has a stream on
+/// Clones and views share the memory; it lives until the last of these arrays is dropped. Each array has a stream on
 /// which its operations are queued; [`Array::on`] returns a view with another stream.
 ///
 /// A program that reads the name of a dtype from a file, and adds arrays of any dtype:
@@ -204,7 +204,7 @@ impl Array {
         self.status.load()
     }
 
-    /// Calls `call`, and stores its status. Every fallible method does this, which a test checks.
+    /// Calls `call`, and stores its status. A test checks that every fallible method does this.
     #[inline]
     fn during<T>(&self, call: impl FnOnce() -> Result<T>) -> Result<T> {
         self.status.during(call)

@@ -31,12 +31,12 @@ impl Array {
         })
     }
 
-    /// Like [`Array::matmul`], but stores the product in `output`, on its stream.
+    /// Like [`Array::matmul`], but stores the product in `output`, on the stream of `output`.
     ///
     /// # Errors
     /// As for [`Array::matmul`]; `InvalidArgument` unless `output` has the shape of the result, is on
     /// this array's device and does not repeat elements; `InvalidType` if `compute` does not convert
-    /// to its type within its kind.
+    /// to the type of `output` within its kind.
     pub fn matmul_into(&self, other: &Array, compute: DType, output: &Array) -> Result<()> {
         self.during(|| {
             let factors = Factors::new(self, other, compute)?;

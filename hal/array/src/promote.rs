@@ -7,7 +7,7 @@ use hal::scalar::Scalar;
 use hal::{Complex, ErrorKind, Status};
 use std::fmt;
 
-/// A number whose type has a kind but not a size, as programs write it. It takes the type of the array that it is
+/// A number as a program writes it: its type has a kind but not a size. It takes the type of the array that it is
 /// combined with (numpy's rule since 2.0).
 ///
 /// A number takes the array's type, unless the number needs another kind:
@@ -32,7 +32,7 @@ pub enum Number {
     Bool(bool),
     /// A whole number.
     Integer(i128),
-    /// A whole number outside the range of `i128`, as the nearest float. Infinity represents a number larger than all
+    /// The float nearest to a whole number outside the range of `i128`. Infinity represents a number larger than all
     /// finite floats.
     Huge(f64),
     /// A number with a fraction.

@@ -53,7 +53,7 @@ impl Array {
         })
     }
 
-    /// Sets the elements to the random numbers of a seed, from the beginning of its sequence:
+    /// Sets the elements to the random numbers of a seed, from the beginning of the seed's sequence:
     /// [`Distribution::HalfOpen`] in floating point, [`Distribution::Bits`] in 32-bit integers. The work
     /// is queued on this array's stream.
     ///

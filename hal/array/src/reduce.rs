@@ -24,7 +24,7 @@ pub(super) enum Combined<'a> {
     SquaredDeviations(&'a Array),
     /// Indices, along the one reduced axis, of the first elements equal to the reduction.
     Positions(&'a Array),
-    /// The values of a formula of these arrays, which would be in an array of this layout. The strides are added later.
+    /// The values of a formula of these arrays, as if stored in an array of this layout. The strides are added later.
     Values(&'a Layout, FormulaValues, &'a [&'a Array]),
 }
 
@@ -104,7 +104,7 @@ impl Array {
         })
     }
 
-    /// Like [`Array::reduce`], but stores the values in `output`, on its stream.
+    /// Like [`Array::reduce`], but stores the values in `output`, on the stream of `output`.
     ///
     /// # Errors
     /// As for [`Array::reduce`]; `InvalidArgument` unless `output` has the shape of the result, is on this
@@ -134,11 +134,11 @@ impl Array {
         })
     }
 
-    /// Copies the elements to `output`, on its stream.
+    /// Copies the elements to `output`, on the stream of `output`.
     ///
     /// # Errors
     /// `InvalidArgument` unless `output` has the same shape, is on the same device and does not repeat
-    /// elements; `InvalidType` if the elements do not convert to its type within its kind.
+    /// elements; `InvalidType` if the elements do not convert to the type of `output` within its kind.
     pub fn copy_into(&self, output: &Array) -> Result<()> {
         self.during(|| {
             check_same_kind(self.dtype, output.dtype)?;

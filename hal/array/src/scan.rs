@@ -34,8 +34,8 @@ impl Array {
         })
     }
 
-    /// Like [`Array::scan`], but stores the values in `output`, on its stream. This array may be
-    /// the output.
+    /// Like [`Array::scan`], but stores the values in `output`, on the stream of `output`. This
+    /// array may be the output.
     ///
     /// # Errors
     /// As for [`Array::scan`] and [`Array::copy_into`].

@@ -13,8 +13,8 @@ impl Array {
     /// Returns the elements in ascending order along an axis, in a new array with the same order of axes in memory.
     /// The sort is stable; NaN is last.
     ///
-    /// Complex numbers are ordered by their real parts, then by their imaginary parts. Among those
-    /// with a NaN, the ones whose real part is a number come first.
+    /// Complex numbers are ordered by their real parts, then by their imaginary parts. Among complex numbers with a
+    /// NaN, the ones whose real part is a number come first.
     ///
     /// # Errors
     /// `IndexOutOfRange` for an axis that does not exist; `InvalidType` for records; `OutOfMemory`.

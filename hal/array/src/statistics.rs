@@ -23,8 +23,8 @@ pub(super) fn mean_types(input: DType, dtype: Option<DType>) -> (DType, DType) {
 
 impl Array {
     /// Returns the mean of the elements along `axes` (all axes if `None`), in a new array without those axes, or with
-    /// extent 1 there if `keep_axes`. The result has the type `dtype`. If `dtype` is `None`, it is the array's type if
-    /// inexact, else `Float64`. The mean of no elements is NaN.
+    /// extent 1 there if `keep_axes`. The result has the type `dtype`. If `dtype` is `None`, the mean has the array's
+    /// type if that is inexact, else `Float64`. The mean of no elements is NaN.
     ///
     /// # Errors
     /// As for [`Array::reduce`] with a sum.
@@ -76,7 +76,7 @@ impl Array {
     }
 
     /// Returns the number of nonzero elements along `axes` (all axes if `None`), in a new array of `Int64`. Elements
-    /// other than truth values are first compared with zero, which needs one byte of memory per element.
+    /// other than truth values are first compared with zero. That needs one byte of memory per element.
     ///
     /// # Errors
     /// As for [`Array::reduce`] with a sum.

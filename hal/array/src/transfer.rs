@@ -22,7 +22,7 @@ impl Array {
         unsafe { self.upload_from(source, wait, None) }
     }
 
-    /// Like [`Array::upload`]. If the copy is captured, its graphs keep `owner`.
+    /// Like [`Array::upload`]. If the copy is captured, the graphs that contain it keep `owner`.
     ///
     /// # Errors
     /// As for [`Array::upload`].
@@ -54,7 +54,7 @@ impl Array {
         unsafe { self.download_to(destination, wait, None) }
     }
 
-    /// Like [`Array::download`]. If the copy is captured, its graphs keep `owner`.
+    /// Like [`Array::download`]. If the copy is captured, the graphs that contain it keep `owner`.
     ///
     /// # Errors
     /// As for [`Array::download`].

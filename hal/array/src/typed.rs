@@ -176,7 +176,7 @@ impl<T: Element> DeviceArray<T> {
         Ok((Self::wrap(head), Self::wrap(tail)))
     }
 
-    /// Returns the view with its axes in the given order; reversed if `None`.
+    /// Returns the view with the axes in the given order, or in reverse order if `None`.
     ///
     /// # Errors
     /// `InvalidArgument` unless `axes` names every axis once.
@@ -295,7 +295,7 @@ impl<T: Element> DeviceArray<T> {
         DeviceArray::from_untyped(self.array.reduce(F::REDUCTION, T::DTYPE, axes, false)?)
     }
 
-    /// Returns the sum of the products of corresponding elements, and waits for it.
+    /// Returns the sum of the products of corresponding elements. Waits for the sum.
     ///
     /// # Errors
     /// `InvalidArgument` unless the shapes are the same; a failure of queued work.
@@ -322,7 +322,7 @@ impl<T: Element> DeviceArray<T> {
         Self::from_untyped(self.array.take(&indices.array, axis)?)
     }
 
-    /// Returns the only element, and waits for it.
+    /// Returns the only element. Waits for the work that computes it.
     ///
     /// # Errors
     /// `InvalidArgument` unless there is exactly one; a failure of queued work.

@@ -106,7 +106,7 @@ impl Generator {
         }
     }
 
-    /// Returns true for a quasi-random generator, whose points fill space evenly.
+    /// Returns true for a quasi-random generator: its points fill space evenly.
     pub const fn is_quasi(self) -> bool {
         !matches!(self, Generator::Xorwow | Generator::Mrg32k3a)
     }

@@ -27,7 +27,7 @@ fn reduce(x: u64, rest: u64) -> u64 {
     if x >= modulus { x - modulus } else { x }
 }
 
-/// Advances both recurrences and returns the draw, which is from 1 to 2^32 - 209.
+/// Advances both recurrences and returns the draw, a number from 1 to 2^32 - 209.
 #[inline(always)]
 pub fn step(s: &mut [u32; 6]) -> u32 {
     let [s0, s1, s2, t0, t1, t2] = s.map(u64::from);

@@ -59,10 +59,10 @@ def rand(
 ) -> GPUArray:
     """Returns a new array of ``shape`` of random numbers, generated on the device on ``stream``.
 
-    Numbers of float32 and float64 are uniform in [0, 1); int32 and uint32 may be any integers.
-    Raises ``NotImplementedError`` for other dtypes. Philox4x32-10 generates the numbers from
-    ``seed``. The default seed comes from numpy's global generator, so ``np.random.seed`` makes the
-    numbers repeatable. PyCUDA returns other numbers.
+    If ``dtype`` is float32 or float64, the numbers are uniform in [0, 1); for int32 and uint32 they
+    are any integers. Raises ``NotImplementedError`` for other dtypes. Philox4x32-10 generates the
+    numbers from ``seed``. The default seed comes from numpy's global generator, so
+    ``np.random.seed`` makes the numbers repeatable. PyCUDA returns other numbers.
 
     >>> bool((rand((3, 4)).get() < 1).all())
     True

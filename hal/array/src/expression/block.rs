@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Weak};
 
-/// The expressions of a part of a program. Those that the program still refers to are computed together when the
+/// The expressions of a part of a program. Values that the program still refers to are computed together when the
 /// block ends, or earlier if memory that they read is about to be written, freed or lent.
 ///
 /// ```

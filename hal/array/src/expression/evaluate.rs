@@ -61,7 +61,7 @@ impl Expression {
         self.assign_to(target)
     }
 
-    /// Like [`Expression::evaluate_into`], with a conversion to any type, as by [`Array::assign`].
+    /// Like [`Expression::evaluate_into`], but converts to any type, like [`Array::assign`].
     ///
     /// # Errors
     /// As for [`Array::assign`].

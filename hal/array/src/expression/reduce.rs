@@ -1,4 +1,4 @@
-//! Reductions of expressions, whose elements are computed as they are combined.
+//! Reductions of expressions: each element is computed when it is combined.
 
 use super::Expression;
 use super::evaluate::{Build, is_refused};
@@ -18,7 +18,8 @@ use hal::operation::{Epilogue, Term};
 use smallvec::SmallVec;
 
 impl Expression {
-    /// Combines the elements as [`Array::reduce`] does, without memory for them. The result is the same to the last bit.
+    /// Combines the elements as [`Array::reduce`] does, without memory for the elements. The result is the same to the
+    /// last bit.
     ///
     /// # Errors
     /// As for [`Array::reduce`] and [`Expression::evaluate`].
@@ -48,7 +49,7 @@ impl Expression {
         reduced.map_or_else(|| self.evaluate()?.reduce(reduction, compute, axes, keep_axes), Ok)
     }
 
-    /// Returns the mean of the elements as [`Array::mean`] does, without memory for them.
+    /// Returns the mean of the elements as [`Array::mean`] does, without memory for the elements.
     ///
     /// # Errors
     /// As for [`Array::mean`] and [`Expression::evaluate`].

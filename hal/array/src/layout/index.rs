@@ -49,7 +49,7 @@ pub struct SliceBounds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IndexItem {
-    /// One index, which removes the axis; counts from the end if negative.
+    /// One index. It removes the axis, and counts from the end if negative.
     At(isize),
     /// A range of an axis.
     Slice(SliceBounds),
@@ -276,7 +276,7 @@ impl Layout {
         Ok(wrapped.wrapping_mul(self.strides[axis]))
     }
 
-    /// Returns the number of an axis, which counts from the end if `axis` is negative.
+    /// Returns the number of an axis. A negative `axis` counts from the end.
     ///
     /// # Errors
     /// `IndexOutOfRange` if the axis does not exist.
@@ -321,7 +321,7 @@ impl Layout {
     }
 }
 
-/// Returns the number of an axis among `ndim`, which counts from the end if `axis` is negative.
+/// Returns the number of an axis among `ndim`. A negative `axis` counts from the end.
 ///
 /// # Errors
 /// `IndexOutOfRange` if the axis does not exist.

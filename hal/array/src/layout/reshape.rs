@@ -302,9 +302,9 @@ pub fn broadcast_shapes(a: &[usize], b: &[usize]) -> Result<Shape> {
     Ok(shape)
 }
 
-/// Returns the layout of a contiguous result, with its axes in the memory order of the operands
-/// (numpy's order "K"). Of two axes, the outer one has the larger stride in every operand that
-/// moves along both; where operands disagree, the C order is kept.
+/// Returns the layout of a contiguous result, in the memory order of the operands (numpy's order
+/// "K"). Of two axes, the outer one has the larger stride in every operand that moves along both;
+/// where operands disagree, the C order is kept.
 ///
 /// # Errors
 /// `Overflow` if the result does not fit the address space.

@@ -1,4 +1,4 @@
-//! Traits of element types, which determine the functions that they support.
+//! Traits of element types: they say which functions a type supports.
 
 use hal::dtype::Element;
 use hal::{Complex, dtypes};
@@ -45,7 +45,7 @@ pub trait Arithmetic: Element + Known {
 
 /// Numbers: every element type except truth values and records. Implemented and used like [`Arithmetic`].
 ///
-/// Differences of neighbours, which are not defined for truth values:
+/// Differences of neighbours are not defined for truth values:
 ///
 /// ```
 /// use gpuarray::{DeviceArray, Result, array::Numeric, s};
@@ -62,7 +62,7 @@ pub trait Arithmetic: Element + Known {
 /// ```
 pub trait Numeric: Arithmetic {}
 
-/// Integers and floating-point numbers, which have an order. Implemented and used like [`Arithmetic`].
+/// Types with an order: integers and floating-point numbers. Implemented and used like [`Arithmetic`].
 ///
 /// The range of the values of an array:
 ///
@@ -99,7 +99,7 @@ pub trait Real: Numeric {}
 /// ```
 pub trait Integer: Real + Bits {}
 
-/// Truth values and integers, which have single bits. Implemented and used like [`Arithmetic`].
+/// Types with single bits: truth values and integers. Implemented and used like [`Arithmetic`].
 ///
 /// Masks and sets of flags by the same function:
 ///
@@ -140,7 +140,7 @@ pub trait Inexact: Numeric {}
 
 /// Floating-point numbers. Implemented and used like [`Arithmetic`].
 ///
-/// Rounding to whole numbers, which is not defined for integers and complex numbers:
+/// Rounding to whole numbers is not defined for integers and complex numbers:
 ///
 /// ```
 /// use gpuarray::{DeviceArray, Result, array::Float};

@@ -13,8 +13,8 @@ use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Su
 
 /// Element-wise functions of arrays of `T` that [`Lazy::eval`] computes together.
 ///
-/// Operators combine it with arrays, numbers and other lazy values. The result is the same, to the last bit, as that of
-/// the same operators on arrays, without memory for intermediate arrays. The arrays are read by [`Lazy::eval`].
+/// Operators combine it with arrays, numbers and other lazy values. The result is the same, to the last bit, as if the
+/// operators were applied to arrays; no intermediate arrays are stored. The arrays are read by [`Lazy::eval`].
 ///
 /// ```
 /// use gpuarray::{DeviceArray, array::functions::{Sqrt, Sum}};
@@ -158,8 +158,8 @@ impl<'a, T: Element> Lazy<'a, T> {
         DeviceArray::from_untyped(self.expression?.into_array()?)
     }
 
-    /// Combines the elements along `axes`, or all of them, as [`DeviceArray::reduce`] does, without memory for them:
-    /// `(x.lazy() * &y).reduce(Sum, None)`.
+    /// Combines the elements along `axes`, or all of them, as [`DeviceArray::reduce`] does, without memory for the
+    /// elements: `(x.lazy() * &y).reduce(Sum, None)`.
     ///
     /// # Errors
     /// As for [`Lazy::eval`] and [`Array::reduce`](crate::Array::reduce).
@@ -172,7 +172,7 @@ impl<'a, T: Element> Lazy<'a, T> {
         DeviceArray::from_untyped(reduced)
     }
 
-    /// Computes the elements and stores them in an array, to whose shape they are broadcast.
+    /// Computes the elements and stores them in an array. They are broadcast to its shape.
     ///
     /// # Errors
     /// As for [`Lazy::eval`].
@@ -183,7 +183,7 @@ impl<'a, T: Element> Lazy<'a, T> {
 
 impl<T: Arithmetic> Lazy<'_, T> {
     /// Computes the mean of the elements along `axes`, or of all, as [`DeviceArray::mean_along`] does, without memory
-    /// for them.
+    /// for the elements.
     ///
     /// # Errors
     /// As for [`Lazy::reduce`].

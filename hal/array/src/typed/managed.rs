@@ -1,4 +1,4 @@
-//! Typed arrays in managed memory, which host and device share.
+//! Typed arrays in managed memory: host and device share this memory.
 
 use super::DeviceArray;
 use super::transfer::normalize;
@@ -16,8 +16,8 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// An array of `T` in managed memory, which host and device share. It is a [`DeviceArray`] on the device and a slice on
-/// the host, at the same addresses and without a copy.
+/// An array of `T` in managed memory; host and device share the elements. It is a [`DeviceArray`] on the device and a
+/// slice on the host, at the same addresses and without a copy.
 ///
 /// A slice waits for conflicting work. While it lives, conflicting operations fail on every view and thread: all writes
 /// for [`ManagedArray::as_slice`], all operations for [`ManagedArray::as_mut_slice`].

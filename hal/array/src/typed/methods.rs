@@ -51,7 +51,7 @@ impl<T: Arithmetic> DeviceArray<T> {
         DeviceArray::from_untyped(self.array.argsort(axis)?)
     }
 
-    /// Returns the indices of the nonzero elements, with the array read in C order. Waits for their number.
+    /// Returns the indices of the nonzero elements, in C order. Waits until the device has counted them.
     ///
     /// # Errors
     /// As for [`Array::nonzero`].
@@ -59,7 +59,7 @@ impl<T: Arithmetic> DeviceArray<T> {
         DeviceArray::from_untyped(self.array.nonzero(hal::DType::Int64)?)
     }
 
-    /// Returns the number of nonzero elements, and waits for it.
+    /// Returns the number of nonzero elements. Waits until the device has counted them.
     ///
     /// # Errors
     /// `OutOfMemory`; a failure of queued work.

@@ -46,8 +46,8 @@ use hal::error::Result;
 use hal::scalar::Scalar;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
 
-/// The right operand of an update of an array of `T`: a reference to another array, which is broadcast, or a
-/// number.
+/// The right operand of an update of an array of `T`: a number, or a reference to another array, which is
+/// then broadcast.
 ///
 /// A program's function that accepts both, like `add_assign`:
 ///

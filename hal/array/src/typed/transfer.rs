@@ -119,8 +119,8 @@ impl<T: Element> DeviceArray<T> {
         ))
     }
 
-    /// Queues a copy of the elements, the last axis fastest, to a page-locked buffer, which
-    /// [`PendingCopy::wait`] returns.
+    /// Queues a copy of the elements, the last axis fastest, to a page-locked buffer. [`PendingCopy::wait`]
+    /// returns the buffer.
     ///
     /// # Errors
     /// `InvalidArgument` if the buffer has another length, or while the stream captures;
@@ -164,7 +164,7 @@ impl<T: Element> DeviceArray<T> {
     }
 }
 
-/// Elements in page-locked host memory, which devices copy to and from directly.
+/// Elements in page-locked host memory. Devices copy to and from this memory directly.
 ///
 /// A buffer is a slice on the host. A copy owns it until the copy is done:
 ///
@@ -293,7 +293,7 @@ impl<T: Element> PendingCopy<T> {
     /// Returns true once the copy has run.
     ///
     /// # Errors
-    /// A failure of queued work, except a host function's failure, which a waiting call reports.
+    /// A failure of queued work, except a host function's failure: a waiting call reports that one.
     pub fn is_done(&self) -> Result<bool> {
         self.event.query()
     }

@@ -169,7 +169,7 @@ class RandomNumberGenerator:
         self._skip("draws", i, stream)
 
     def call_skip_ahead_array(self, i: GPUArray, stream: OnStream = None) -> None:
-        """Like :meth:`call_skip_ahead`; ``i`` is an array with a number for each state."""
+        """Like :meth:`call_skip_ahead` on ``stream``; ``i`` has a number for each state."""
         self._skip_array("draws", i, stream)
 
 
@@ -213,7 +213,7 @@ class PseudoRandomNumberGenerator(RandomNumberGenerator):
         self._skip("sequences", i, stream)
 
     def call_skip_ahead_sequence_array(self, i: GPUArray, stream: OnStream = None) -> None:
-        """Like :meth:`call_skip_ahead_sequence`; ``i`` is an array with a number for each state."""
+        """Like :meth:`call_skip_ahead_sequence` on ``stream``; ``i`` has a number per state."""
         self._skip_array("sequences", i, stream)
 
 

@@ -132,8 +132,8 @@ def compile_plain(
     """Compiles CUDA C as it is: :func:`compile` with ``no_extern_c``.
 
     ``options`` may include ``-arch``, ``-code`` and ``-I``. Without ``-arch`` the code is for the
-    current device; nvcc would compile for the oldest supported device. Other arguments and the
-    exceptions are as in :func:`compile`.
+    current device; nvcc would compile for an old device. Other arguments are as in :func:`compile`.
+    Raises ``CompileError``, ``Unsupported`` and ``AssertionError`` as that does.
 
     >>> source = 'extern "C" __global__ void nothing() {}'
     >>> code = compiler.compile_plain(source, [], keep=False, nvcc="nvcc", cache_dir=None)
