@@ -7,7 +7,7 @@ use crate::{process, submission};
 use std::fmt::Debug;
 use std::sync::{Arc, Once};
 
-/// Begins to watch for exit and fork of the process. Backends call it when they are opened.
+/// Begins to watch for exit and fork of the process. A backend calls this function when it is opened.
 pub fn watch_process() {
     static REGISTER: Once = Once::new();
     #[cfg(unix)]

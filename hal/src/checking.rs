@@ -171,8 +171,8 @@ pub fn current() -> Checks {
 /// Checks for faults on every thread while this value lives. When it is dropped, the newest remaining `Checking`
 /// applies.
 ///
-/// While checks are on, new allocations are filled with a pattern, so that reads before any write are found, and
-/// descriptions of the arrays in them are kept. Freed memory is not reused for a while.
+/// While checks are on, new allocations are filled with a pattern, so that reads before any write are found.
+/// Descriptions of the arrays in new allocations are kept. Freed memory is not reused for a while.
 ///
 /// ```
 /// use gpuarray::checking::{Checking, Checks, current};
@@ -309,14 +309,14 @@ pub fn note_origin(address: u64) {
     }
 }
 
-/// An allocation, as reports describe it.
+/// The description of an allocation in reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
     /// The address range.
     pub range: Range<u64>,
     /// True if the allocation was freed.
     pub is_freed: bool,
-    /// The contents and the source line of the allocation, as far as they are known.
+    /// The contents and the source line of the allocation, if known.
     pub text: String,
 }
 

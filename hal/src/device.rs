@@ -16,12 +16,12 @@ use std::sync::Arc;
 /// One GPU, or the host as a device. Every method may be called from any thread.
 ///
 /// Programs get devices from a [`Backend`](crate::Backend). A device creates streams, events and modules, and reports
-/// its properties and features. Functions that allocate take it as an argument. Each backend implements the trait for
-/// its own devices; the driver layer does so for CUDA and HIP together. Methods with a body are optional for a backend;
-/// most of them return `Unsupported` by default.
+/// its properties and features. Functions that allocate take a device as an argument. Each backend implements the trait
+/// for its own devices; the driver layer does so for CUDA and HIP together. Methods with a body are optional for a
+/// backend; most of them return `Unsupported` by default.
 ///
 /// The methods that allocate and free bytes are for the owning types of [`crate::memory`] and for other libraries.
-/// Programs use the owning types instead, which free their memory when they are dropped. Memory allocated here can be
+/// Programs use the owning types instead; these free their memory when they are dropped. Memory allocated here can be
 /// used on every stream immediately; memory from [`Stream::allocate`](crate::stream::StreamCore::allocate) is ordered
 /// with the work of its stream.
 ///
@@ -54,8 +54,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// Returns the identity of the device.
     fn id(&self) -> DeviceId;
 
-    /// Returns the name, architecture, memory size and other properties, which were read when the
-    /// device was opened.
+    /// Returns the name, architecture, memory size and other properties, as read when the device was opened.
     fn properties(&self) -> &DeviceProperties;
 
     /// Returns a numbered attribute (`cuDeviceGetAttribute`, `hipDeviceGetAttribute`).
@@ -93,8 +92,8 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// `InvalidArgument` for options that exclude each other; else the driver's.
     fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>>;
 
-    /// Allocates `bytes` bytes of device memory and returns the address, which is aligned for every
-    /// element type (`cuMemAlloc`, `hipMalloc`).
+    /// Allocates `bytes` bytes of device memory and returns the address. It is aligned for every element type
+    /// (`cuMemAlloc`, `hipMalloc`).
     ///
     /// # Errors
     /// `OutOfMemory` with the bytes that were requested, are in use and are available.
@@ -236,7 +235,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// pending: a later call of the program reports it. Captures in progress continue.
     ///
     /// # Errors
-    /// The driver's, if it cannot wait.
+    /// The driver's error, if the driver cannot wait.
     fn drain(&self) -> Result<()> {
         self.synchronize()
     }
@@ -298,7 +297,7 @@ pub unsafe trait Device: Send + Sync + Debug {
         Ok((self.allocate(pitch.saturating_mul(height))?, pitch))
     }
 
-    /// Allocates `bytes` bytes of managed memory, which host and device share, and returns the address
+    /// Allocates `bytes` bytes of managed memory (shared by host and device), and returns the address
     /// (`cuMemAllocManaged`, `hipMallocManaged`). The memory migrates to the side that accesses it. Free it with
     /// [`Device::free`].
     ///
@@ -430,8 +429,7 @@ pub unsafe trait Device: Send + Sync + Debug {
         self.id().lacks("transfer_peer", what)
     }
 
-    /// Returns the bytes of freed memory that are kept for later allocations, which
-    /// [`Device::trim_memory`] releases.
+    /// Returns the bytes of freed memory that are kept for later allocations. [`Device::trim_memory`] releases them.
     ///
     /// # Errors
     /// The driver's.
@@ -470,7 +468,7 @@ pub unsafe trait Device: Send + Sync + Debug {
         self.id().lacks("export_memory", "does not share memory between processes")
     }
 
-    /// Opens memory that another process exported, and returns its address here
+    /// Opens memory that another process exported, and returns the memory's address in this process
     /// (`cuIpcOpenMemHandle`, `hipIpcOpenMemHandle`).
     ///
     /// # Errors
@@ -568,7 +566,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     ///
     /// # Safety
     /// Nothing reads or writes page-locked memory of the device from now on. No other library of the process uses the
-    /// device during the reset, or later uses objects that it created before.
+    /// device during the reset, or later uses objects that this library created before the reset.
     unsafe fn reset(&self) -> Result<()> {
         self.id().lacks("reset", "cannot be reset")
     }

@@ -228,9 +228,9 @@ impl DType {
         })
     }
 
-    /// Returns the type of an operation between an array of this type and a Python number, which has a kind but not a
-    /// size (NEP 50, numpy's rule since 2.0). As in numpy, a Python float and a type that numpy lacks give that type's
-    /// working type: `Float32` for `BFloat16`.
+    /// Returns the type of an operation between an array of this type and a Python number. Such a number has a kind
+    /// but not a size (NEP 50, numpy's rule since 2.0). As in numpy, a Python float and a type that numpy lacks give
+    /// that type's working type: `Float32` for `BFloat16`.
     pub fn promote_python(self, number: Kind) -> DType {
         match (number, self.kind()) {
             (_, Kind::Opaque) | (Kind::Bool, _) => self,

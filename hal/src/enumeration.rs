@@ -15,7 +15,8 @@ macro_rules! enumeration {
 }
 pub(crate) use enumeration;
 
-/// Defines a method for each option of a struct, which returns the options with that one changed.
+/// Defines a method for each option of a struct. The method returns the options with that one
+/// changed.
 macro_rules! setters {
     ($name:ident: $($option:ident: $value:ty;)*) => {
         impl $name {

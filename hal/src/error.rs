@@ -91,7 +91,7 @@ impl fmt::Display for Error {
 
 /// The result of every fallible call.
 ///
-/// A program's own functions return it, and pass failures on with `?`:
+/// A program's own functions return this error, and pass failures on with `?`:
 ///
 /// ```
 /// use gpuarray::{Choice, DeviceArray, Result};

@@ -29,7 +29,7 @@ use std::fmt::Debug;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EventOptions {
-    /// True if the event has a time for [`Event::elapsed_since`], which costs a little.
+    /// True if the event has a time for [`Event::elapsed_since`]. Recording the time costs a little.
     pub timing: bool,
     /// True if a thread that waits for the event sleeps instead of spinning.
     pub blocking: bool,
@@ -95,8 +95,8 @@ pub unsafe trait Event: Send + Sync + Debug {
     /// Returns true if all work before the event has finished (`cuEventQuery`, `hipEventQuery`).
     ///
     /// # Errors
-    /// A failure of that work, except a host function's failure, which a waiting call reports; `InvalidHandle` after a
-    /// reset of the device.
+    /// A failure of that work, except a host function's failure (a waiting call reports that one); `InvalidHandle`
+    /// after a reset of the device.
     fn query(&self) -> Result<bool>;
 
     /// Like [`Event::query`], but does not consume a pending error: a later call of the program reports it.
@@ -123,7 +123,7 @@ pub unsafe trait Event: Send + Sync + Debug {
     /// pending: a later call of the program reports it.
     ///
     /// # Errors
-    /// The driver's, if it cannot wait.
+    /// The driver's error, if the driver cannot wait.
     fn drain(&self) -> Result<()> {
         self.synchronize()
     }
@@ -143,9 +143,9 @@ pub unsafe trait Event: Send + Sync + Debug {
     fn as_any(&self) -> &dyn Any;
 }
 
-/// Checks that an event and its user belong together. Every backend makes them first.
+/// Checks that an event and its user belong together. Every backend makes these checks first.
 impl dyn Event + '_ {
-    /// Checks that a stream of `device` may record the event, which belongs to the same device.
+    /// Checks that a stream of `device` may record the event: the event belongs to the same device.
     ///
     /// # Errors
     /// `InvalidArgument`.

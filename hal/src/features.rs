@@ -24,10 +24,10 @@ enumeration! {
 pub enum Feature {
     /// Kernels written in CUDA C: [`Device::load_module`](crate::Device::load_module).
     Kernels,
-    /// Kernels are compiled by the system's C++ compiler, which needs the system's and the C++ headers. They run on the
-    /// processor's cores, which are fastest with many elements per thread.
+    /// Kernels are compiled by the system's C++ compiler; it needs the headers of the system and of C++. Kernels run on
+    /// the processor's cores, and are fastest with many elements per thread.
     HostKernels,
-    /// PTX text as the image of a module, which the driver compiles.
+    /// PTX text as the image of a module; the driver compiles the text.
     Ptx,
     /// Linking of code from several inputs: [`Device::link`](crate::Device::link).
     Linker,

@@ -240,7 +240,7 @@ impl Function {
     }
 
     /// Returns the type to which the argument at `position` is converted when the function computes in
-    /// `compute`; `None` for the condition of a selection, which keeps its own type.
+    /// `compute`; `None` for the condition of a selection: a condition keeps its own type.
     pub const fn argument(self, position: usize, compute: DType) -> Option<DType> {
         match (self, position) {
             (Function::Select | Function::SelectPositive, 0) => None,

@@ -7,7 +7,7 @@
 use crate::error::{Error, Result};
 use std::cell::Cell;
 
-/// Returns `Ok` to continue the work; an error ends it and becomes its result.
+/// Returns `Ok` to continue the work; an error ends the work and becomes the result of the work.
 pub type Check = fn() -> Result<()>;
 
 /// The kind of code that the calling thread runs.

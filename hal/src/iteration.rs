@@ -13,8 +13,8 @@ pub type Moves = SmallVec<[isize; 5]>;
 ///
 /// Returns the new shape and, for each operand, the offset of its address (in bytes) that reversed axes cause;
 /// `strides` are replaced in place. The order of the elements changes, so only operations that do not depend
-/// on it may use this. An operand with fewer strides than axes does not move along the remaining axes.
-/// Distances that do not fit wrap around, as addresses do.
+/// on the order may use this. An operand with fewer strides than axes does not move along the remaining axes.
+/// Distances that do not fit wrap around, like addresses.
 pub fn simplify(shape: &[usize], strides: &mut [Strides]) -> (Shape, Moves) {
     for operand in &mut *strides {
         operand.resize(shape.len(), 0);

@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 impl dyn Kernel + '_ {
     /// Queues a launch with a tuple of up to 16 arguments: numbers, [`Scalar`](crate::Scalar)s, `&array` for an
-    /// array that the kernel only reads, `&mut array` for one that it writes. These references determine how the
-    /// launch is ordered after other streams' work on the same memory.
+    /// array that the kernel only reads, `&mut array` for one that it writes. The kind of reference determines how
+    /// the launch is ordered after other streams' work on the same memory.
     ///
     /// # Errors
     /// `InvalidArgument` if the number or sizes of the arguments do not match the kernel's parameters, as far as
@@ -28,9 +28,9 @@ impl dyn Kernel + '_ {
     /// # Safety
     /// - The arguments have the types that the kernel declares.
     /// - The kernel stays inside the arrays that they name.
-    /// - The kernel writes only to arrays passed as `&mut DeviceArray`. Other streams may read those passed as
-    ///   `&DeviceArray` at the same time.
-    /// - `stream` and the kernel belong to the same device, which can access the arrays.
+    /// - The kernel writes only to arrays passed as `&mut DeviceArray`. Other streams may read arrays that are
+    ///   passed as `&DeviceArray` at the same time.
+    /// - `stream` and the kernel belong to the same device, and this device can access the arrays.
     pub unsafe fn launch(
         &self,
         config: LaunchConfig,

@@ -1,5 +1,5 @@
-//! Layers: wrappers that implement the same traits. [`intercept`] shows every call to an [`Interceptor`] first, which
-//! provides fault injection, tracing and checking for every backend.
+//! Layers: wrappers that implement the same traits. [`intercept`] shows every call to an [`Interceptor`] first. Fault
+//! injection, tracing and checking use this, for every backend.
 
 mod device;
 mod layer;

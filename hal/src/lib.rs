@@ -1,18 +1,18 @@
 //! The vendor-neutral layer: the traits of backends, statuses, dtypes, descriptions of operations, and memory with
 //! its ordering. The crate does not depend on a backend and links no library.
 //!
-//! The modules have an order, which a test checks: each names only modules before it. Locks, statuses and errors come
-//! first, then [`dtype`], [`properties`] and [`texture`], [`event`], [`function`] and [`scalar`], [`operation`],
+//! The modules have an order: each names only modules before it, and a test checks this. Locks, statuses and errors
+//! come first, then [`dtype`], [`properties`] and [`texture`], [`event`], [`function`] and [`scalar`], [`operation`],
 //! [`stream`], [`module`], [`device`], [`backend`], [`recording`], [`memory`], and last [`launch`] and [`layers`]. The
-//! captures of [`stream`] also name [`memory`], which they keep.
+//! captures of [`stream`] also name [`memory`], because they keep memory.
 //!
 //! # Errors and statuses
 //!
 //! Every fallible call returns [`Result<T>`](Result). Programs that use `?` get an [`Error`] with a
 //! [kind](ErrorKind), the driver's own number, the name of the call, and a message.
 //!
-//! Programs that handle statuses, as C programs do, call the methods of [`StatusExt`] on the same
-//! results. Success is also a [`Status`]:
+//! Programs that handle statuses like C programs call the methods of [`StatusExt`] on the same results. Success is
+//! also a [`Status`]:
 //!
 //! ```
 //! use gpuarray_hal::{Backend, Status, StatusExt};

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 static DIRECTORIES: AtomicPtr<Vec<PathBuf>> = AtomicPtr::new(ptr::null_mut());
 
 /// Adds a directory of Python packages, such as an entry of `sys.path`, to later searches. Vendors publish libraries
-/// in Python packages, whose location a Rust library cannot know.
+/// in Python packages; a Rust library cannot know where these are.
 pub fn add_search_directory(path: impl Into<PathBuf>) {
     let path = path.into();
     loop {
@@ -86,12 +86,12 @@ impl Search {
         self
     }
 
-    /// Returns true if the user named a file, which is then the only one tried.
+    /// Returns true if the user named a file. That file is then the only one tried.
     pub fn is_explicit(&self) -> bool {
         self.explicit.is_some()
     }
 
-    /// Adds files to try: bare names, which the loader searches for in its own directories, or paths.
+    /// Adds files to try: paths, or bare names (the loader searches for them in its own directories).
     pub fn candidates<P: Into<PathBuf>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
         self.candidates.extend(paths.into_iter().map(Into::into));
         self
@@ -277,7 +277,7 @@ impl Symbols {
         function
     }
 
-    /// Looks up the function `name`, which may be missing.
+    /// Looks up the function `name`; it may be missing.
     ///
     /// # Safety
     /// As for [`Symbols::required`].

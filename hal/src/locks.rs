@@ -1,4 +1,4 @@
-//! Mutexes with a rank in a global lock order, which debug builds check.
+//! Mutexes with a rank in a global lock order; debug builds check the order.
 //!
 //! A thread that holds a lock only takes further locks of a higher rank, so no two threads deadlock. If a thread
 //! takes several locks of one rank, it takes them in the order of the addresses of the protected objects.
@@ -105,7 +105,7 @@ static CAPTURES_CHANGE: ProcessRwLock = ProcessRwLock::new();
 /// A shared lock: no capture begins or ends while any thread holds it.
 #[derive(Debug)]
 pub(crate) struct NoCaptureBegins {
-    /// `None` in a signal handler that has interrupted a kernel of this thread, which already holds the lock.
+    /// `None` in a signal handler that has interrupted a kernel of this thread: the thread already holds the lock.
     /// Locking again could deadlock: a capture that waits to begin waits for the kernel.
     _own: Option<(RwLockReadGuard<'static, ()>, OfThread, Held)>,
 }

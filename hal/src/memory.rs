@@ -57,11 +57,11 @@ fn note_failed_free(what: &str, result: Result<()>) {
 
 /// The owner of the bytes.
 enum Owner {
-    /// This object, which allocated them with [`Stream::allocate`](crate::stream::StreamCore::allocate).
+    /// This object; it allocated them with [`Stream::allocate`](crate::stream::StreamCore::allocate).
     Stream,
-    /// This object, which allocated them with [`Device::allocate`].
+    /// This object; it allocated them with [`Device::allocate`].
     Device,
-    /// Another library or object, which keeps them allocated while this value lives.
+    /// Another library or object; it keeps them allocated while this value lives.
     External(Box<dyn Any + Send + Sync>),
     /// The memory that this object is a part of. It orders the uses of all its parts.
     Whole(Arc<DeviceMemory>),
@@ -70,7 +70,7 @@ enum Owner {
 /// An allocator for the results of an array's operations, instead of the stream.
 ///
 /// [`DevicePool`] implements it; programs implement it for their own pools. `Array::with_allocator` sets it. Every
-/// operation on that array calls it for its result, which inherits the allocator.
+/// operation on that array calls the allocator for the result, and the result inherits the allocator.
 ///
 /// The results of two steps reuse one block of a pool:
 ///
@@ -100,8 +100,8 @@ enum Owner {
 /// - shares no byte with another live `DeviceMemory`, nor with anything that is accessed in another way than through
 ///   this object.
 ///
-/// The same object may be returned again: its uses are ordered, and an operation refuses a result that overlaps one of
-/// its operands.
+/// The same object may be returned again: uses of the object are ordered, and an operation refuses a result that
+/// overlaps one of the operands.
 pub unsafe trait Allocator: Send + Sync + fmt::Debug {
     /// Returns memory of at least `bytes` bytes for work on `stream`, a stream of `device`.
     ///
@@ -195,7 +195,7 @@ impl DeviceMemory {
         Ok(Self::new(device, stream, address, bytes, Owner::Stream))
     }
 
-    /// Like [`DeviceMemory::on_own_stream`], with all bytes zero; `None` if the stream would have to fill them.
+    /// Like [`DeviceMemory::on_own_stream`], with all bytes zero; `None` if the stream would have to fill the memory.
     ///
     /// # Errors
     /// As for [`DeviceMemory::for_stream`].
@@ -260,10 +260,10 @@ impl DeviceMemory {
         }
     }
 
-    /// Returns a range of the bytes as a separate object. Its uses are ordered with uses of this memory, and with uses
-    /// of other parts that share a byte with it. Parts that do not overlap are used concurrently. The memory is freed
-    /// after the uses of all parts. Calling [`DeviceMemory::release`] or [`DeviceMemory::reissue`] on it also ends the
-    /// uses of its parts.
+    /// Returns a range of the bytes as a separate object. Uses of the part are ordered with uses of this memory, and
+    /// with uses of other parts that share a byte with it. Parts that do not overlap are used concurrently. The memory
+    /// is freed after the uses of all parts. Calling [`DeviceMemory::release`] or [`DeviceMemory::reissue`] on the
+    /// memory also ends the uses of its parts.
     ///
     /// # Errors
     /// `IndexOutOfRange` unless the range is inside the memory.
@@ -345,8 +345,8 @@ impl DeviceMemory {
         &self.device
     }
 
-    /// Returns the stream that the memory was allocated for. Work is queued on it unless another
-    /// stream is named.
+    /// Returns the stream that the memory was allocated for. Work is queued on this stream unless another stream is
+    /// named.
     pub fn stream(&self) -> &Arc<dyn Stream> {
         self.usage.allocation_stream()
     }
@@ -406,9 +406,10 @@ impl DeviceMemory {
         self.whole().usage.is_held_by_graph()
     }
 
-    /// Returns the same memory as a new object, whose uses are ordered after all work queued so far. The old object is
-    /// then released, as by [`DeviceMemory::release`]. A pool uses this to hand out memory again although the old
-    /// object is still referenced. Returns `None` if a graph uses the memory, which is then freed with the graph.
+    /// Returns the same memory as a new object. Uses of the new object are ordered after all work queued so far. The
+    /// old object is then released, as if by [`DeviceMemory::release`]. A pool uses this to hand out memory again
+    /// although the old object is still referenced. Returns `None` if a graph uses the memory; the memory is then freed
+    /// with the graph.
     ///
     /// # Errors
     /// `InvalidHandle` if the memory was already freed, or while an [`AddressLease`] lives; `Unsupported` for memory
@@ -446,7 +447,8 @@ impl DeviceMemory {
         }))
     }
 
-    /// Returns true if freeing the memory waits for the device's work, as for memory from [`DeviceMemory::plain`].
+    /// Returns true if freeing the memory waits for the device's work. This is so for memory from
+    /// [`DeviceMemory::plain`].
     pub fn waits_when_freed(&self) -> bool {
         matches!(self.whole().owner, Owner::Device)
     }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// The code that a module is made from.
 ///
-/// A kernel from source text, which the device's own compiler compiles:
+/// A kernel from source text, compiled by the device's own compiler:
 ///
 /// ```
 /// use gpuarray::{LoadOptions, ModuleSource};
@@ -123,7 +123,7 @@ pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
 /// Options of the driver's compiler and loader, for code that is not yet in the device's own form
 /// (`CUjit_option`).
 ///
-/// A module for a profiler, whose kernels use few registers:
+/// A module for a profiler, with kernels that use few registers:
 ///
 /// ```
 /// use gpuarray::{LoadOptions, ModuleSource};
@@ -161,7 +161,7 @@ setters! {
 
 /// One input of [`Device::link`](crate::Device::link).
 ///
-/// Two inputs for a linker, which the host lacks:
+/// Two inputs for a linker (the host does not have one):
 ///
 /// ```
 /// use gpuarray::{ErrorKind, LinkInput, LinkKind, LoadOptions};
@@ -256,8 +256,8 @@ pub trait Module: Send + Sync + Debug {
     /// The status `NOT_FOUND`, with the name, if no kernel has it.
     fn kernel(&self, name: &str) -> Result<Arc<dyn Kernel>>;
 
-    /// Returns the address and the bytes of a variable in device memory, which lives as long as the
-    /// module (`cuModuleGetGlobal`, `hipModuleGetGlobal`).
+    /// Returns the address and the bytes of a variable in device memory. The variable lives as long as the module
+    /// (`cuModuleGetGlobal`, `hipModuleGetGlobal`).
     ///
     /// # Errors
     /// The status `NOT_FOUND`, with the name, if no variable has it.

@@ -1,4 +1,4 @@
-//! Builtin operations as values, which a backend executes natively or compiles from source.
+//! Builtin operations as values. A backend executes them natively or compiles them from source.
 //!
 //! An [`Operation`] cannot be changed: [`Operation::new`] checks a [`Description`] and converts its scalars to the
 //! kernels' types, and no method changes the result. Backends do not repeat the checks or conversions. The array layer
@@ -56,8 +56,8 @@ pub enum Mapped {
     Product(Operand, Operand),
     /// The elements that an array of indices names.
     Indexed(Indexed),
-    /// The squared distances of the input's elements, which are not complex, from the mean of the elements
-    /// that are combined. The reduction is `Sum`, in `Float32` or `Float64`.
+    /// The squared distances of the input's elements (not complex) from the mean of the elements that are combined.
+    /// The reduction is `Sum`, in `Float32` or `Float64`.
     SquaredDeviation(Operand),
     /// The index, along the one reduced axis, of the first element equal to the reduction, or of the first
     /// NaN, if any. The reduction is `Minimum` or `Maximum` in the elements' own dtype. The output has
@@ -240,8 +240,8 @@ pub struct Nonzero {
     pub mask: Operand,
     /// The values, of any dtype except records: one stride. If `None`, indices are stored.
     pub values: Option<Operand>,
-    /// The destination: one stride. Its dtype is the values' dtype; for indices it is int32 or int64, which
-    /// must be able to hold them.
+    /// The destination: one stride. Its dtype is the values' dtype; for indices it is int32 or int64, and must be able
+    /// to hold them.
     pub output: Operand,
 }
 
@@ -273,7 +273,7 @@ pub struct Sort {
 pub struct MatrixProduct {
     /// The type that elements are converted to and multiplied in.
     pub compute: DType,
-    /// The extents of the batch axes, which precede the axes of the matrices.
+    /// The extents of the batch axes. These precede the axes of the matrices.
     pub batch: Shape,
     /// The rows of each left matrix and of each result.
     pub rows: usize,

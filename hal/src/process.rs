@@ -116,7 +116,7 @@ impl<T> OfProcess<T> {
         }
     }
 
-    /// Replaces `known`, which belongs to a parent process, without dropping it.
+    /// Replaces `known` without dropping it, because it belongs to a parent process.
     #[cold]
     #[inline(never)]
     fn make_anew(&self, mut known: *mut Generation<T>, number: u32, make: impl Fn() -> T) -> &T {
@@ -262,7 +262,7 @@ impl ProcessCondition {
         }
     }
 
-    /// Wakes all threads in [`ProcessCondition::wait_while`], which then check the condition again.
+    /// Wakes all threads in [`ProcessCondition::wait_while`]; they then check the condition again.
     pub(crate) fn notify(&'static self) {
         let here = self.of_this_process();
         // Under the lock, so that no thread checks the condition, misses this call, and then waits.

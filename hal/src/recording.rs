@@ -2,8 +2,8 @@
 //!
 //! A [`Session`] records what the library does from [`Session::begin`] to [`Session::finish`], on every backend and
 //! for objects that existed before. The array layer, memory and launches call the backends' traits inside [`queued`],
-//! [`during`], [`allocated`] and [`freed`]. While nothing is recorded, each of them costs one load. A program that
-//! calls a trait itself records the call in the same way.
+//! [`during`], [`allocated`] and [`freed`]. While nothing is recorded, each call costs one load. A program that calls a
+//! trait itself records the call in the same way.
 //!
 //! Device times come from an event after each call, and from a second event before some. Captured work does not run, so
 //! it has no device times. The host's time of a call does not include the recording itself.
@@ -34,7 +34,7 @@ use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// The number of calls that are kept; earlier ones are left out of the result, which says how many.
+/// The number of calls that are kept; earlier ones are left out of the result, and the result says how many.
 pub const LIMIT: usize = 1 << 18;
 
 /// The number of calls that stay unread when finished ones are read: the device may not have reached them.
@@ -136,7 +136,7 @@ pub fn queued<'a>(
     result
 }
 
-/// A wait or a compilation of the host, which is recorded when the value is dropped.
+/// A wait or a compilation of the host. It is recorded when the value is dropped.
 #[derive(Debug)]
 pub struct Timed {
     kind: Kind,

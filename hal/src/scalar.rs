@@ -1,4 +1,4 @@
-//! A value of any dtype, as kernels take it.
+//! A value of any dtype, in the form that kernels take.
 
 use crate::dtype::narrow::Narrow;
 use crate::dtype::{DType, Element, Kind};
@@ -133,7 +133,8 @@ impl Scalar {
         self.dtype
     }
 
-    /// Returns the bytes of the value in this machine's byte order, as many as the dtype's size.
+    /// Returns the bytes of the value in this machine's byte order. Their number is the dtype's
+    /// size.
     pub fn bytes(&self) -> &[u8] {
         &self.bits[..self.dtype.size()]
     }
@@ -144,7 +145,7 @@ impl Scalar {
         u128::from_ne_bytes(self.bits)
     }
 
-    /// Returns the value as `T`, if that is its type.
+    /// Returns the value as `T`, if `T` is the type of the value.
     pub fn get<T: Element>(&self) -> Option<T> {
         const { assert!(size_of::<T>() == T::DTYPE.size(), "Element::DTYPE has another size") };
         // SAFETY: if the dtype is `T`'s, the bytes are a valid `T`, which is not larger than a

@@ -30,7 +30,7 @@ pub fn unique_id() -> u64 {
 
 /// Options of a new stream.
 ///
-/// A stream that does not wait for the default stream, as captures require:
+/// A stream that does not wait for the default stream. Captures require such a stream:
 ///
 /// ```
 /// use gpuarray::StreamOptions;
@@ -94,7 +94,7 @@ setters! {
 ///
 /// # Safety
 /// This trait does not have methods of its own. An implementation promises the following for the methods of all four
-/// traits, which are therefore safe to implement. Safe code of this crate relies on it.
+/// traits. Those traits are therefore safe to implement. Safe code of this crate relies on it.
 /// - Work runs in the order in which it was queued, and after the events that the stream waits for.
 /// - An allocation has the requested number of bytes, and shares none with another allocation that work queued so
 ///   far may use.
@@ -114,7 +114,7 @@ pub unsafe trait Stream: StreamCore + StreamMemory + StreamCapture + StreamState
 /// Backends implement it. Only generic code over a backend's own stream needs this trait; all other code uses a `dyn
 /// Stream`.
 ///
-/// A function that runs in the order of a stream, which the program then waits for:
+/// A function that runs in the order of a stream; the program then waits for the stream:
 ///
 /// ```
 /// use gpuarray::StreamOptions;
@@ -143,7 +143,7 @@ pub trait StreamCore: Send + Sync + Debug {
     /// stream captures.
     ///
     /// # Errors
-    /// A failure of that work, except a host function's failure, which a waiting call reports.
+    /// A failure of that work, except a host function's failure: a waiting call reports that one.
     fn query(&self) -> Result<bool>;
 
     /// Waits until all work queued so far has finished (`cuStreamSynchronize`, `hipStreamSynchronize`).
@@ -283,7 +283,7 @@ pub trait StreamState: StreamCore + StreamCapture {
     /// the work stays pending: a later call of the program reports it. Returns immediately while the stream captures.
     ///
     /// # Errors
-    /// The driver's, if it cannot wait.
+    /// The driver's error, if the driver cannot wait.
     fn drain(&self) -> Result<()> {
         if self.is_capturing()? { Ok(()) } else { self.synchronize() }
     }
@@ -364,7 +364,7 @@ impl Outcome for <fn() -> ! as Returned>::Type {
 impl dyn Stream + '_ {
     /// Queues a function that runs on a host thread after all work queued so far (`cuLaunchHostFunc`,
     /// `hipLaunchHostFunc`). It returns nothing, or a [`Result`]. An error or a panic is a failure of the stream's
-    /// work, which the next call that waits for the work reports once. Later work still runs.
+    /// work. The next call that waits for the work reports it once. Later work still runs.
     ///
     /// The function is part of the device's work. Calls in it that would wait for the device fail, such as
     /// [`Stream::synchronize`](crate::stream::StreamCore::synchronize) and copies from and to pageable memory. On CUDA

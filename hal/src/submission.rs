@@ -79,13 +79,13 @@ const PLACES: usize = 4;
 
 /// The streams that one thread is queueing on: usually one, more only if work is queued while other work is being
 /// queued. Cells are never freed. The next new thread reuses the cell of a finished thread, so there are at most as
-/// many cells as there were concurrent threads. Cells use no lock, which could be held at a fork;
+/// many cells as there were concurrent threads. Cells use no lock, because a lock could be held at a fork;
 /// [`forget_threads_of_parent`] clears the entries of the parent's threads.
 #[derive(Debug, Default)]
 struct Cell {
     /// [`Stream::id`](crate::stream::StreamCore::id) of each; 0 for none. Only the cell's thread writes it.
     streams: [AtomicU64; PLACES],
-    /// The number of further streams, whose ids are not stored. Only the cell's thread writes it.
+    /// The number of further streams; their ids are not stored. Only the cell's thread writes it.
     others: AtomicU64,
     is_taken: AtomicBool,
     next: AtomicPtr<Cell>,
@@ -161,8 +161,8 @@ fn cells() -> impl Iterator<Item = &'static Cell> {
     })
 }
 
-/// Forgets the entries of the parent's threads, which do not exist in a forked child. Called there before anything
-/// else runs. Their cells stay taken.
+/// Forgets the entries of the parent's threads, because these threads do not exist in a forked child. Called there
+/// before anything else runs. Their cells stay taken.
 pub(crate) fn forget_threads_of_parent() {
     cells().for_each(Cell::clear);
 }

@@ -6,7 +6,7 @@
 use super::Element;
 use types::{bf16, f16};
 
-/// The Rust types, which every crate exports under these names.
+/// The Rust types. Every crate exports them under these names.
 pub mod types {
     pub use half::{bf16, f16};
 }
@@ -38,9 +38,9 @@ pub trait Narrow: Element + PartialOrd {
     fn narrow_double(value: f64) -> Self;
 }
 
-/// The sign bit of a 16-bit number, as it appears in the upper half of a binary32.
+/// The sign bit of a 16-bit number, in the upper half of a binary32.
 const SIGN: u32 = 0x8000;
-/// The exponent bits of binary32, which are also its infinity.
+/// The exponent bits of binary32; the same bits represent infinity.
 const INFINITE: u32 = 0x7f80_0000;
 /// The difference between the exponent biases of binary32 and binary16, shifted into place.
 const REBIAS: u32 = 112 << 23;

@@ -12,7 +12,7 @@
 //! [`ValueType`](super::ValueType), [`Cost`](super::Cost) and [`Usage`](super::Usage); an omitted `Usage` is `Call`.
 //!
 //! The rest is optional: numpy's name of the function, and its name in the Python module `cumath` (or `gpuarray`). For
-//! a function of two elements, the latter has the names of the parameters.
+//! a function of two elements, the name in `cumath` includes the names of the parameters.
 //!
 //! To add a function of one element, add a row here, a member of the structs in CUDA C, and a line in the host
 //! backend's `kernels`.
@@ -25,7 +25,7 @@ macro_rules! unary_functions {
         $callback! {
             /// The element itself: a copy, a cast, or a fill when the input is a scalar.
             Copy "copy" (EVERY, Own, Own, Light);
-            /// The element itself, as the unary operator `+`; not for bool.
+            /// The element itself, like the unary operator `+`; not for bool.
             Positive "positive" (ARITHMETIC, Own, Own, Light, Seldom) = "positive" -> cumath(positive);
             /// `-x`; integers wrap.
             Negative "negative" (ARITHMETIC, Own, Own, Light) = "negative";
@@ -77,8 +77,8 @@ macro_rules! unary_functions {
             Ceil "ceil" (REAL, Own, Own, Light) = "ceil" -> cumath(ceil);
             /// The element without its fraction; real types only.
             Trunc "trunc" (REAL, Own, Own, Light) = "trunc" -> cumath(trunc);
-            /// The element without its whole part, with the element's sign, as C's `modf`: a zero
-            /// for a whole number and for an infinity; integers and floating-point numbers only.
+            /// The fraction of the element, with the element's sign, like C's `modf`: a zero for a whole number and for
+            /// an infinity; integers and floating-point numbers only.
             Fraction "fraction" (ORDERED, Own, Own, Light);
             /// The nearest whole number, halves to even; of a complex number both parts.
             Rint "rint" (NUMBERS, Inexact, Own, Light) = "rint" -> cumath(rint);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// arguments. A launch calls it once for each argument.
 ///
 /// The reference decides what the kernel may do with an array's memory. The kernel only reads an array that is passed
-/// as `&`. It may write one that is passed as `&mut`, and shared [`DeviceMemory`].
+/// as `&`. The kernel may write an array that is passed as `&mut`, and shared [`DeviceMemory`].
 ///
 /// A program's own type that is passed as a number:
 ///
@@ -86,8 +86,8 @@ impl KernelArgument for Arc<DeviceMemory> {
 
 /// The arguments of a launch: a tuple of up to 16 [`KernelArgument`]s.
 ///
-/// Tuples implement it, and the launch calls it. A function that forwards arguments uses it as a bound. If the number
-/// of arguments is known only at run time, use a [`Launcher`](super::Launcher).
+/// Tuples implement this trait, and the launch calls it. A function that forwards arguments uses it as a bound. If the
+/// number of arguments is known only at run time, use a [`Launcher`](super::Launcher).
 ///
 /// A function that launches any kernel on one block and forwards its arguments:
 ///

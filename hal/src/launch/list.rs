@@ -15,7 +15,7 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 struct Kept(Vec<(Arc<DeviceMemory>, Access)>);
 
-/// The arguments of one launch, packed as a driver expects them, and the memory objects that they name.
+/// The arguments of one launch in the form that a driver expects, and the memory objects that they name.
 ///
 /// A binding that receives each argument as bytes, for example from another language:
 ///
@@ -111,7 +111,7 @@ impl<'a> ArgumentList<'a> {
     /// Adds a value as bytes: a structure, or several parameters with the padding between them.
     ///
     /// # Errors
-    /// `InvalidArgument` for more than 32 KiB, which exceeds every device's limit.
+    /// `InvalidArgument` for more than 32 KiB: that exceeds every device's limit.
     pub fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.push(bytes, Form::Bytes, 1)
     }
@@ -192,15 +192,15 @@ impl<'a> ArgumentList<'a> {
         self.scalar(Scalar::new(address));
     }
 
-    /// Adds an address inside `memory`, which the kernel uses as `access` says. With [`Access::Read`], the kernel
-    /// must not write there.
+    /// Adds an address inside `memory`; `access` says how the kernel uses the memory. With [`Access::Read`], the
+    /// kernel must not write there.
     #[inline]
     pub fn memory(&mut self, address: u64, memory: &'a Arc<DeviceMemory>, access: Access) {
         self.address(address);
         self.uses.push((memory, access));
     }
 
-    /// Like [`ArgumentList::memory`], with memory that the list owns.
+    /// Like [`ArgumentList::memory`], but the list owns the memory.
     pub fn kept_memory(&mut self, address: u64, memory: Arc<DeviceMemory>, access: Access) {
         self.address(address);
         self.kept.get_or_insert_default().0.push((memory, access));
@@ -222,7 +222,7 @@ impl<'a> ArgumentList<'a> {
     ///   allocated and ordered until the kernel has run.
     /// - It does not write to memory that was added with [`Access::Read`]: other streams may read it at the same
     ///   time.
-    /// - `stream` and `kernel` belong to the same device, which can access the memory.
+    /// - `stream` and `kernel` belong to the same device, and this device can access the memory.
     pub unsafe fn launch(
         &self,
         kernel: &dyn Kernel,

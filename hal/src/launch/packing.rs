@@ -22,7 +22,7 @@ pub(super) struct Place {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Structures and arrays, which may be at any offset.
+    /// Structures and arrays; they may be at any offset.
     Bytes,
     /// A number that is not an integer, or an address.
     Number,

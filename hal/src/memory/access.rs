@@ -59,7 +59,7 @@ pub fn wait_before_copy(stream: &dyn Stream) -> Result<()> {
     recording::during(Kind::Wait, "stream", || stream.synchronize())
 }
 
-/// An allocation, and how an operation uses it.
+/// An allocation, and how an operation uses the allocation.
 ///
 /// An operation that reads one array and writes another has two uses:
 ///
@@ -94,8 +94,8 @@ impl Drop for FastPath<'_> {
 }
 
 impl<'a> FastPath<'a> {
-    /// Enters the fast path of the memory objects, without a lock and without waiting. Returns false if another
-    /// stream uses one of them, or if deferred work may have to be queued first. Some may have been entered then.
+    /// Enters the fast path of the memory objects, without a lock and without waiting. Returns false if another stream
+    /// uses one of the allocations, or if deferred work may have to be queued first. Some may have been entered then.
     #[inline]
     fn enter(
         &mut self,
@@ -183,8 +183,8 @@ enum GuardState<'a> {
     Locked(Box<LockedUses<'a>>),
 }
 
-/// Holds the uses of several allocations by one operation while its work is queued. When the guard is dropped,
-/// later operations on them are ordered after that work.
+/// Holds the uses of several allocations by one operation while its work is queued. When the guard is dropped, later
+/// operations on the allocations are ordered after that work.
 ///
 /// Work of another library on an array's address, ordered with the array's other uses:
 ///
@@ -259,7 +259,7 @@ impl<'a> AccessGuard<'a> {
         Self::acquire_for(stream, uses, false, is_waited_for)
     }
 
-    /// Like [`AccessGuard::acquire`], for work that is waited for by the call that queues it.
+    /// Like [`AccessGuard::acquire`], if the call that queues the work also waits for it.
     ///
     /// # Errors
     /// As for [`AccessGuard::acquire`].
@@ -295,11 +295,11 @@ impl<'a> AccessGuard<'a> {
         Ok(guard)
     }
 
-    /// Adds new memory, which the work writes and nothing else refers to yet, to the uses of the work's graph.
+    /// Adds new memory to the uses of the work's graph. The work writes the memory, and nothing else refers to it yet.
     /// It needs no ordering now; launches of the graph will order it.
     ///
     /// # Errors
-    /// The driver's, if it cannot report whether the stream captures.
+    /// The driver's error, if the driver cannot report whether the stream captures.
     #[inline]
     pub fn keep_new(&self, stream: &Arc<dyn Stream>, memory: &Arc<DeviceMemory>) -> Result<()> {
         if submission::some_may_capture() {

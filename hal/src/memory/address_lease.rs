@@ -1,4 +1,4 @@
-//! Leases, which keep memory allocated while other code uses it by its address. Every export of memory to other
+//! Leases: they keep memory allocated while other code uses it by its address. Every export of memory to other
 //! libraries and processes takes a lease.
 
 use crate::error::{Error, Result};
@@ -10,8 +10,8 @@ use std::sync::atomic::Ordering;
 /// No further lease can be taken.
 const RELEASED: u32 = u32::MAX;
 
-/// Keeps memory allocated for a use by its address, which no stream tracks. While the lease lives, the memory is
-/// neither freed nor reused.
+/// Keeps memory allocated for a use by its address, because no stream tracks such a use. While the lease lives, the
+/// memory is neither freed nor reused.
 ///
 /// Memory is not freed while another library uses its address:
 ///
@@ -39,7 +39,7 @@ impl Drop for AddressLease {
 }
 
 impl DeviceMemory {
-    /// Returns a lease that keeps the memory allocated for uses by its address, which no stream tracks.
+    /// Returns a lease that keeps the memory allocated for uses by its address, because no stream tracks such uses.
     ///
     /// # Errors
     /// `InvalidHandle` if the memory was already freed, or is plain memory of a parent process.

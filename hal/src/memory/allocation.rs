@@ -119,7 +119,7 @@ pub(super) fn is_plain(owner: &(dyn Any + Send + Sync)) -> bool {
 /// # }
 /// ```
 pub struct Allocation {
-    /// Declared before the range, which it keeps alive.
+    /// Declared before the range, because this keeps the range alive.
     memory: Arc<DeviceMemory>,
     range: Arc<Range>,
 }
@@ -256,9 +256,9 @@ impl Pitched {
     }
 }
 
-/// Managed memory, which host and device share and which migrates to the side that accesses it:
-/// `cuMemAllocManaged`, `hipMallocManaged`. After [`Device::reset`], its addresses hold the same bytes as ordinary
-/// memory, for the host only (on Linux).
+/// Managed memory. Host and device share it, and it migrates to the side that accesses it (`cuMemAllocManaged`,
+/// `hipMallocManaged`). After [`Device::reset`], its addresses hold the same bytes as ordinary memory, for the
+/// host only (on Linux).
 ///
 /// The host reads a stream's results without a copy:
 ///
@@ -298,8 +298,8 @@ impl Managed {
         Ok(Managed { allocation: Allocation::adopt(device, address, bytes, Origin::Managed) })
     }
 
-    /// Returns the base address, which is the same on host and device. Before reading or writing through it, wait
-    /// for the work that uses the memory.
+    /// Returns the base address. It is the same on host and device. Before reading or writing through it, wait for
+    /// the work that uses the memory.
     pub fn pointer(&self) -> *mut u8 {
         self.allocation.memory.address() as *mut u8
     }
@@ -364,8 +364,8 @@ pub struct Imported {
 }
 
 impl Imported {
-    /// Opens the memory of a handle. If the driver cannot report its size, the size is 0 and the memory can only
-    /// be used through its address.
+    /// Opens the memory of a handle. If the driver cannot report the size of the memory, the size is 0 and the
+    /// memory can only be used through its address.
     ///
     /// # Errors
     /// `Unsupported` if the device cannot share memory; the driver's error for an invalid handle.

@@ -17,7 +17,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A device's allocator, which frees the blocks of captures and graphs.
+/// A device's allocator. It frees the blocks of captures and graphs.
 pub trait BlockOwner: Send + Sync + Debug {
     /// Returns a number that changes when a reset or a fork invalidates all blocks.
     fn epoch(&self) -> u64;
@@ -35,7 +35,7 @@ pub trait BlockOwner: Send + Sync + Debug {
     unsafe fn free_block(&self, address: u64, bytes: usize) -> Result<()>;
 }
 
-/// A block, and its number of holders: graphs, and the object for the block.
+/// A block, and the number of holders of the block: graphs, and the object for the block.
 #[derive(Debug)]
 struct GraphBlock {
     bytes: usize,
@@ -255,7 +255,7 @@ impl GraphUses {
         GraphUses { launching: Ranked::new(()), leases, objects: objects.unwrap_or_default() }
     }
 
-    /// Orders a launch on `stream` after all work that it conflicts with, and calls `queue`, which queues it.
+    /// Orders a launch on `stream` after all work that it conflicts with, and calls `queue` to queue the launch.
     ///
     /// # Errors
     /// As for [`AccessGuard::acquire`], and the errors of `queue`.

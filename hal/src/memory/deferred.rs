@@ -1,4 +1,4 @@
-//! Deferred work, which is queued later, and the memory that it will read.
+//! Deferred work: it is queued later. Also the memory that such work will read.
 
 use super::{Access, DeviceMemory, Use};
 use crate::error::{Error, Result};
@@ -14,10 +14,10 @@ const MOST_TRIES: u32 = 10_000;
 /// Work that a program has asked for, and that is queued later. It reads its memory when it is
 /// queued.
 pub trait Deferred: Send + Sync {
-    /// Queues the work. Called before `memory`, which it may read, is written or freed.
+    /// Queues the work. Called before `memory` is written or freed; the work may read `memory`.
     ///
     /// # Errors
-    /// The error of work that reads the memory, which is not written or freed then.
+    /// The error of work that reads the memory. The memory is then not written or freed.
     fn queue(&self, memory: &DeviceMemory) -> Result<()>;
 
     /// Returns true if some of the work may not have been queued.
@@ -30,7 +30,7 @@ pub(super) struct DeferredReaders {
     readers: OnceLock<Box<Readers>>,
     /// True once `readers` has been needed. Reading it takes part in the one order of all such accesses.
     exist: AtomicBool,
-    /// True once the program has the address as a number, by which kernels may write without telling.
+    /// True once the program has the address as a number: kernels may then write without telling.
     is_address_known: AtomicBool,
 }
 
@@ -103,7 +103,7 @@ impl<'a> AnnouncedWrites<'a> {
             && !self.0.iter().any(|known| std::ptr::eq(*known, whole))
     }
 
-    /// Announces the uses that are lacking, and queues the work that reads what they write.
+    /// Announces the uses that are not announced yet, and queues the work that reads what these uses write.
     ///
     /// # Errors
     /// The work's own.

@@ -103,8 +103,8 @@ impl<S: Queue> Uses<S> {
         behind
     }
 
-    /// Records a use on `stream`, which has been ordered after [`Uses::behind`]. Streams that no longer matter are
-    /// moved to `forgotten`.
+    /// Records a use on `stream`, after the stream has been ordered after [`Uses::behind`]. Streams that no longer
+    /// matter are moved to `forgotten`.
     fn add(&mut self, stream: &S, access: Access, forgotten: &mut Streams<S>) {
         let user = stream.id();
         match access {
@@ -228,9 +228,9 @@ impl<S: Queue> ByteRanges<S> {
         behind
     }
 
-    /// Records a use on `stream`, which has been ordered after [`ByteRanges::behind`]. Streams that no longer matter
-    /// are moved to `forgotten`. Those for which `is_capturing` is true are also kept, because later captured uses
-    /// are ordered after them.
+    /// Records a use on `stream`, after the stream has been ordered after [`ByteRanges::behind`]. Streams that no
+    /// longer matter are moved to `forgotten`. Streams for which `is_capturing` is true are also kept, because later
+    /// captured uses are ordered after them.
     pub(super) fn add(
         &mut self,
         bytes: &Bytes,

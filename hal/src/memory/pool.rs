@@ -86,7 +86,7 @@ impl<B> Bins<B> {
         self.take_held()
     }
 
-    /// Takes a held block for `size` bytes, which is then in use.
+    /// Takes a held block for `size` bytes; the block is then in use.
     fn take(&mut self, size: usize) -> Option<B> {
         let block = self.held.get_mut(bin_number(size) as usize)?.pop()?;
         self.counts.held_blocks -= 1;
@@ -95,7 +95,7 @@ impl<B> Bins<B> {
         Some(block)
     }
 
-    /// Counts a new block, which is then in use.
+    /// Counts a new block; the block is then in use.
     fn add(&mut self, size: usize, block_bytes: usize) {
         self.counts.active_blocks += 1;
         self.counts.active_bytes += size;

@@ -113,7 +113,7 @@ impl fmt::Debug for TextureArray {
     }
 }
 
-/// A texture object, which keeps its array or memory alive.
+/// A texture object. It keeps its array or memory alive.
 ///
 /// A kernel receives the object's number, and reads between two texels:
 ///
@@ -167,7 +167,7 @@ impl TextureObject {
         unsafe { TextureObject::new(array.device(), &resource, sampling, Box::new(array.clone())) }
     }
 
-    /// Creates a texture object, which keeps `kept` alive.
+    /// Creates a texture object that keeps `kept` alive.
     ///
     /// # Errors
     /// As for [`TextureResource::check`] and [`Device::create_texture`].
@@ -201,7 +201,7 @@ impl fmt::Debug for TextureObject {
     }
 }
 
-/// A surface object, which keeps its array alive.
+/// A surface object. It keeps its array alive.
 ///
 /// A surface needs an array that was created for surfaces:
 ///

@@ -1,5 +1,5 @@
 //! The uses of one memory by streams: those inside its fast path, and those after which later uses are ordered.
-//! Operations use this through [`AccessGuard`](super::AccessGuard), which implements the lock protocol.
+//! Operations use this through [`AccessGuard`](super::AccessGuard), the implementation of the lock protocol.
 
 use super::DeviceMemory;
 use super::order::{Access, ByteRanges, Streams};
@@ -222,7 +222,7 @@ impl Usage {
         ))
     }
 
-    /// Begins a use by the host, which later uses do not wait for. Returns the streams that the host has to wait for.
+    /// Begins a use by the host. Later uses do not wait for it. Returns the streams that the host has to wait for.
     pub(super) fn enter_host(
         &self,
         memory: &DeviceMemory,
@@ -286,8 +286,8 @@ impl Usage {
         self.uses.try_lock()?.as_ref()?.find(stream).map(Arc::strong_count)
     }
 
-    /// Returns the allocating stream if no other stream has used the memory, which must be unreachable from other
-    /// threads.
+    /// Returns the allocating stream if no other stream has used the memory. The memory must be unreachable from
+    /// other threads.
     pub(super) fn sole_stream(&self) -> Option<&dyn Stream> {
         (self.state.load(Ordering::Acquire) & SHARED == 0)
             .then_some(self.allocation_stream.as_ref())
@@ -446,8 +446,8 @@ fn wait_for_all(
     Ok(())
 }
 
-/// Makes `later`, which uses the memory, wait for the work queued on `earlier` so far. Returns false if only the host
-/// can wait for it. The caller holds [`NoCaptureBegins`] and the [`SubmissionGuard`] of `later`.
+/// Makes `later`, a stream that uses the memory, wait for the work queued on `earlier` so far. Returns false if only
+/// the host can wait for that work. The caller holds [`NoCaptureBegins`] and the [`SubmissionGuard`] of `later`.
 fn queue_wait(
     memory: &DeviceMemory,
     access: Access,

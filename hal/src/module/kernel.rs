@@ -131,7 +131,7 @@ impl LaunchLimits {
 /// A numbered attribute of a kernel for [`Kernel::attribute`]. Every backend uses the numbers of
 /// `CUfunction_attribute`.
 ///
-/// The largest block for this kernel, which may be smaller than the device's:
+/// The largest block for this kernel. It may be smaller than the largest block of the device:
 ///
 /// ```
 /// use gpuarray::{KernelAttribute, LoadOptions, ModuleSource};

@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub enum Term {
     /// The formula's input at this position.
     Input(u8),
-    /// The value of the step at this position, which is an earlier one.
+    /// The value of the step at this position, before the step that uses it.
     Step(u8),
 }
 
@@ -54,7 +54,7 @@ impl Formula {
     /// The maximum number of outputs.
     pub const MOST_OUTPUTS: usize = 4;
 
-    /// Returns a formula of inputs of these types, whose outputs are the values of the steps `outputs`.
+    /// Returns a formula of inputs of these types. The outputs are the values of the steps `outputs`.
     ///
     /// # Errors
     /// `InvalidArgument` for more parts than a formula has, for a step that refers to a later one or to no input,
@@ -201,7 +201,7 @@ impl Fused {
     }
 }
 
-/// The values of a formula, which a reduction reads like the elements of an array, but which are not stored.
+/// The values of a formula. A reduction reads them like the elements of an array, but they are not stored.
 ///
 /// The values are in the order of that array's memory: the value of the inputs' elements at an index is the `n`-th
 /// element in memory if the index is the `n`-th of `shape` in C order.
@@ -211,7 +211,7 @@ pub struct FormulaValues {
     pub formula: Formula,
     /// The array. Its elements follow each other in memory, from the address 0.
     pub values: Operand,
-    /// The extents of the inputs, whose product is the number of values.
+    /// The extents of the inputs. Their product is the number of values.
     pub shape: Shape,
     /// The inputs, of the formula's types.
     pub inputs: Vec<Input>,

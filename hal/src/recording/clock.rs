@@ -1,8 +1,8 @@
 //! The device's clock: when work began and ended, with one event for most calls.
 //!
 //! An event after each call says when its work ended. Work begins when the stream's previous work ends or, on an idle
-//! stream, when it is queued. The device's time of the latter follows from the host's: a *marker* is an event before
-//! the work of a call, and an idle stream reaches it within microseconds of the host's call.
+//! stream, when it is queued. The device's time of the queueing follows from the host's time: a *marker* is an event
+//! before the work of a call, and an idle stream reaches it within microseconds of the host's call.
 //!
 //! A call has a marker of its own if its beginning does not follow otherwise: its stream is not the device's last one,
 //! or was made to wait for other work; the stream is idle, and the clocks were compared more than [`PERIOD`] ago; or

@@ -238,7 +238,7 @@ impl Recording {
         }
     }
 
-    /// Adds the name of a device and the rate of its copies, which the table compares bandwidths with.
+    /// Adds the name of a device and the rate of its copies. The table compares bandwidths with this rate.
     pub fn describe(&mut self, device: &dyn Device, rate: Option<f64>) {
         self.devices.push((device.id(), device.properties().name.clone(), rate));
     }
@@ -337,8 +337,8 @@ impl Recording {
         text
     }
 
-    /// Returns the timeline in Chrome's trace event format, which Perfetto and `chrome://tracing` open: a track for
-    /// each thread of the host and each stream of a device, and the allocated bytes.
+    /// Returns the timeline in Chrome's trace event format, for Perfetto and `chrome://tracing`: a track for each
+    /// thread of the host and each stream of a device, and the allocated bytes.
     pub fn timeline(&self) -> String {
         let mut events = vec![named("process_name", 0, 0, "host")];
         let mut tracks = BTreeMap::new();

@@ -135,7 +135,7 @@ impl State {
         self.next()
     }
 
-    /// Ends a session. After the last one, returns the events and entries, which the caller drops without the lock.
+    /// Ends a session. After the last one, returns the events and entries; the caller drops them without the lock.
     pub(super) fn end(&mut self) -> impl Sized + use<> {
         self.sessions -= 1;
         (self.sessions == 0).then(|| {
@@ -162,7 +162,7 @@ impl State {
         number
     }
 
-    /// Returns the number of a name, which is usually at the address where it was last time.
+    /// Returns the number of a name. The name is usually at the same address as last time.
     fn name_number(&mut self, name: &str) -> u32 {
         let address = name.as_ptr().addr();
         let place = (address ^ address >> 6) % NAMES;
@@ -265,7 +265,7 @@ impl State {
         taken
     }
 
-    /// Returns to entries their events, which are not finished.
+    /// Returns to entries their events, because these are not finished.
     pub(super) fn put_back(&mut self, events: impl Iterator<Item = (u64, Timing)>) {
         for (number, timing) in events {
             match self.entry(number) {

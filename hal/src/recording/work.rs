@@ -64,7 +64,7 @@ impl Kind {
 
 /// The description of a call.
 ///
-/// A fill of a program's own, which it records as the library records its calls:
+/// A fill that a program implements, recorded like the calls of the library:
 ///
 /// ```
 /// use gpuarray::memory::{Access, AccessGuard, DeviceMemory};

@@ -7,8 +7,8 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// Determines which calls the driver refuses while a stream captures, such as plain allocations, which a capture cannot
-/// contain. The values are the ones of `CUstreamCaptureMode`.
+/// Determines which calls the driver refuses while a stream captures. Examples are plain allocations: a capture cannot
+/// contain them. The values are the ones of `CUstreamCaptureMode`.
 ///
 /// A capture that does not affect other threads. The work runs only when the graph is launched:
 ///

@@ -1,4 +1,4 @@
-//! Copies between host and device memory, as a stream queues them.
+//! Copies between host and device memory, in the form that a stream queues.
 
 use crate::error::Result;
 use crate::stream::Stream;

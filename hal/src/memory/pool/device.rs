@@ -17,7 +17,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::ptr;
 use std::sync::{Arc, MutexGuard};
 
-/// Hashes addresses, which are multiples of large powers of two.
+/// Hashes addresses: multiples of large powers of two.
 #[derive(Default)]
 struct AddressHasher(u64);
 
@@ -215,7 +215,7 @@ impl DevicePool {
     }
 
     /// Allocates a new block of at least `size` bytes. If memory is short, kept blocks are freed, the
-    /// largest first, which may wait for the device.
+    /// largest first. Freeing may wait for the device.
     ///
     /// # Errors
     /// `OutOfMemory`; `Overflow` for a size larger than any block.

@@ -20,8 +20,8 @@ struct State {
 }
 
 impl State {
-    /// Checks that all devices that use the pool belong to one opening. For others, its memory would not be
-    /// page-locked.
+    /// Checks that all devices that use the pool belong to one opening. For devices of another opening, its
+    /// memory would not be page-locked.
     fn check(&self, device: &Arc<dyn Device>) -> Result<()> {
         let first = *self.device.get_or_init(|| device.id());
         device.id().check_opening("allocate", "the pool", first)
@@ -69,7 +69,7 @@ impl fmt::Debug for PinnedPool {
 }
 
 impl PinnedPool {
-    /// Returns an empty pool, which allocates blocks with `options`.
+    /// Returns an empty pool that allocates blocks with `options`.
     pub fn new(options: PinnedOptions) -> PinnedPool {
         PinnedPool::dropping_with(options, drop)
     }
