@@ -1,4 +1,4 @@
-//! The operations that this build contains as compiled code, and the backend that it tries first.
+//! The operations that this build contains as compiled code, and the backend that is tried first.
 
 use crate::choice::Choice;
 use codegen::compile::embedded::{self, EmbeddedTarget};

@@ -20,7 +20,7 @@
 //! ```
 //!
 //! A function exists only for the element types that support it, and its signature gives the result's type. A call with
-//! an unsupported element type therefore does not compile. Indices and ranges make views, which share the memory:
+//! an unsupported element type therefore does not compile. Indices and ranges make views over the same memory:
 //!
 //! ```
 //! use gpuarray::{Choice, DeviceArray, s};

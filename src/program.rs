@@ -49,7 +49,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Returns a program without options. Messages name it `kernel.cu`.
+    /// Returns a program without options. Messages call the program `kernel.cu`.
     pub fn new(text: impl Into<String>) -> Self {
         Program {
             text: text.into(),
@@ -226,7 +226,7 @@ fn headers_as_files() -> Result<TemporaryFolder> {
     })
 }
 
-/// A module that knows the program it was made of.
+/// A module together with the program that it was made from.
 #[derive(Debug)]
 struct ProgramModule {
     module: Arc<dyn Module>,

@@ -126,8 +126,8 @@ pub fn backends() -> Vec<BackendInfo> {
         .collect()
 }
 
-/// Opens a backend by name. [`Choice::Auto`] opens the one that `PYGPU_BACKEND` names or, if it is
-/// unset, the best available one. Each backend is opened once per process.
+/// Opens a backend by name. [`Choice::Auto`] opens the backend that `PYGPU_BACKEND` names. If this
+/// variable is unset, it opens the best available one. Each backend is opened once per process.
 ///
 /// # Errors
 /// `BackendUnavailable` with the reason; `InvalidArgument` if `PYGPU_BACKEND` is not the name of a

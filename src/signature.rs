@@ -1,8 +1,8 @@
 //! The parameters of kernels as the program's text declares them: names, types, `const` and `restrict`.
 //!
 //! A driver reports each parameter's size; the program's text declares its type. [`of`] reads the text that a module
-//! was compiled from. It returns `None` for a kernel if its declaration cannot be read with certainty, or if its
-//! module was loaded as compiled code.
+//! was compiled from. It returns `None` for a kernel if the kernel's declaration cannot be read with certainty, or if
+//! the module was loaded as compiled code.
 
 pub use cuda_c::{Number, Signature, SignatureParameter, Signatures, ValueType};
 use hal::{Kernel, Module};
@@ -32,8 +32,8 @@ pub fn of(module: &dyn Module, kernel: &str) -> Option<Signature> {
     of_kernel(&Signatures::of(&source.text, &options), kernel.as_ref())
 }
 
-/// Returns the kernel's signature from its program's text. Returns `None` if the text does not declare it clearly, or
-/// if the driver reports another number or other sizes of parameters.
+/// Returns the kernel's signature from its program's text. Returns `None` if the text does not declare the kernel
+/// clearly, or if the driver reports another number or other sizes of parameters.
 pub fn of_kernel(signatures: &Signatures, kernel: &dyn Kernel) -> Option<Signature> {
     let signature = signatures.kernel(kernel.name())?;
     let Some(known) = kernel.parameters().ok()? else { return Some(signature) };

@@ -55,7 +55,7 @@ impl Checks {
 pub struct Allocation {
     /// The addresses of the allocation.
     pub range: Range<usize>,
-    /// False if it was freed and its addresses have not been reused.
+    /// False if the memory was freed and its addresses have not been reused.
     pub is_live: bool,
     /// A description, and the place of the allocation: `array of shape (3,) and dtype int32, allocated at
     /// a.py:7`.

@@ -37,7 +37,7 @@ pub struct Source<'a> {
     pub headers: &'a [(&'a str, &'a str)],
 }
 
-/// The settings of the language, which are the same for all texts of a device.
+/// The settings of the language: the same for all texts of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Language {
     /// The warp size: 32 or 64.
@@ -108,7 +108,7 @@ impl Compiler {
     /// Returns the compiler named by `CXX`, or else the first of c++, g++ and clang++ that runs.
     ///
     /// # Errors
-    /// `NoCompiler`, which lists the programs that were tried and says what to install.
+    /// `NoCompiler` with a list of the programs that were tried and of what to install.
     pub fn find(language: Language) -> Result<Compiler> {
         Compiler::find_also_in(&[], language)
     }
@@ -136,8 +136,8 @@ impl Compiler {
         Compiler { optimization, regions: optimization == Optimization::Speed, ..self }
     }
 
-    /// Chooses if kernels get loop variants, which run as loops between their barriers. This is on by default
-    /// with [`Optimization::Speed`].
+    /// Chooses if kernels get loop variants: versions that run as loops between the kernel's barriers. This is on by
+    /// default with [`Optimization::Speed`].
     #[must_use]
     pub fn with_regions(self, regions: bool) -> Compiler {
         Compiler { regions, ..self }
@@ -158,7 +158,7 @@ impl Compiler {
         Compiler { kept_headers: Some(folder.into()), ..self }
     }
 
-    /// Returns the compiler's program with its options, and the first line that it says of its version.
+    /// Returns the compiler's program with its options, and the first line that it prints about its version.
     pub fn name(&self) -> String {
         self.toolchain.name()
     }
@@ -183,7 +183,7 @@ impl Compiler {
     /// Compiles a text.
     ///
     /// # Errors
-    /// - `Refused` with the compiler's log, which names the text's own lines.
+    /// - `Refused` with the compiler's log. The log names the text's own lines.
     /// - `System` if the compiler or a temporary file cannot be used.
     pub fn compile(&self, source: &Source<'_>) -> Result<Compiled> {
         self.compile_preprocessed(&self.preprocess(source)?)
@@ -218,8 +218,8 @@ impl Compiler {
         }
     }
 
-    /// Preprocesses a text after the language's headers, which are in the folder `kept` or are written to a
-    /// temporary one.
+    /// Preprocesses a text after the language's headers. These are in the folder `kept` or are written to a temporary
+    /// one.
     fn preprocess_behind(
         &self,
         kept: Option<&Path>,
@@ -394,8 +394,7 @@ impl Compiler {
         }
     }
 
-    /// Makes the compiler check that an accepted text does not write to indices, which are constants for a
-    /// program.
+    /// Makes the compiler check that an accepted text does not write to indices. Indices are constants for a program.
     fn check_indices(&self, source: &Preprocessed, unit: &str) -> Result<()> {
         let Some(text) = cuda_c::constant_indices(unit) else { return Ok(()) };
         let folder = Folder::new()?;

@@ -31,7 +31,7 @@ struct Slot {
 static SLOTS: [Slot; MOST_WORKERS] =
     [const { Slot { thread: AtomicUsize::new(0), worker: AtomicPtr::new(ptr::null_mut()) } };
         MOST_WORKERS];
-/// The number of slots that have ever been used, which limits the handler's search.
+/// The number of slots that have ever been used. The handler searches only these.
 static USED: AtomicUsize = AtomicUsize::new(0);
 
 /// The size of the handler's stack in bytes. The fibre's own stack may have overflowed.
@@ -69,7 +69,8 @@ impl Registration {
     }
 }
 
-/// Sets up an alternate signal stack for the thread, unless it has one. Returns its address if it is new.
+/// Sets up an alternate signal stack for the thread, unless it has one. Returns the stack's address if the stack
+/// is new.
 fn alternate_stack() -> *mut c_void {
     // SAFETY: the structures are plain data; the mapping is new.
     unsafe {

@@ -142,7 +142,8 @@ impl Grid<'_> {
         self.is_stopped.load(Ordering::Relaxed)
     }
 
-    /// Returns true if the calling thread has to abandon its block. Calls back into the program to ask.
+    /// Returns true if the calling thread has to abandon its block. Asks the program by calling back
+    /// into it.
     pub(crate) fn is_to_end(&self) -> bool {
         self.is_stopped()
             || (this_thread() == self.launcher && self.is_interrupted.is_some_and(|it| it()))
@@ -159,8 +160,8 @@ impl Grid<'_> {
         first.min(self.total)..first.saturating_add(chunk).min(self.total)
     }
 
-    /// Returns how many of these blocks a kernel may run in one call: those in the same row of the grid. It
-    /// is 1 if something has to be done before or after each block.
+    /// Returns how many of these blocks a kernel may run in one call: those in the same row of the grid.
+    /// The number is 1 if something has to be done before or after each block.
     pub(crate) fn run_from(&self, blocks: &Range<u64>) -> u32 {
         let Schedule { fill, reversed, .. } = self.schedule;
         if fill.is_some() || reversed || self.check.is_some() || self.barrier.is_some() {

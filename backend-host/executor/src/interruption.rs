@@ -130,7 +130,7 @@ pub(crate) fn signal(thread: libc::pthread_t) {
     unsafe { libc::pthread_kill(thread, SIGNAL) };
 }
 
-/// The previously installed handler, which gets signals from other senders.
+/// The previously installed handler. It gets signals from other senders.
 static BEFORE: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 
 /// Makes sure that the signal's handler is installed.

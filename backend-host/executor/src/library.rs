@@ -21,7 +21,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A loaded unit. It is unloaded when it and all its kernels have been dropped.
+/// A loaded unit. It is unloaded when this object and all kernels of the unit have been dropped.
 pub struct Library {
     kernels: HashMap<String, Code>,
     variables: HashMap<String, (usize, usize)>,
@@ -32,7 +32,7 @@ pub struct Library {
     warp_size: u32,
     /// The variables in constant memory.
     constants: Vec<Constant>,
-    /// The static shared memory, as offsets and sizes in thread-local memory.
+    /// The static shared memory: offsets and sizes in thread-local memory.
     shared: Vec<(u64, u64)>,
     /// The offsets of the flags that record if constructors of shared memory have run.
     guards: Vec<u64>,

@@ -5,8 +5,8 @@ use crate::toolchain::is_toolkit;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// The default compute capability times 100, which is the value of `__CUDA_ARCH__`. It is the first with
-/// every warp function of this executor.
+/// The default compute capability times 100, the value of `__CUDA_ARCH__`. It is the first with every warp
+/// function of this executor.
 pub const DEFAULT_ARCHITECTURE: u32 = 800;
 
 /// The options of a program.
@@ -14,8 +14,8 @@ pub const DEFAULT_ARCHITECTURE: u32 = 800;
 pub(crate) struct Options {
     /// Folders for the preprocessor. Folders of CUDA toolkits come last, after the language's own headers.
     pub(crate) preprocessor: Vec<String>,
-    /// Macros, as lines of text. They come after the language's headers, whose own names must not be replaced
-    /// by a program's macros, such as `-DN=3`.
+    /// Macros, as lines of text. They come after the language's headers, because a program's macros, such as
+    /// `-DN=3`, must not replace names of the headers.
     pub(crate) macros: String,
     /// Files that are included before the program, as lines of text.
     pub(crate) included: String,

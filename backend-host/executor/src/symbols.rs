@@ -28,7 +28,7 @@ pub(crate) struct Symbols {
     /// The data that is read-only after the library is loaded: constants, literals and tables.
     pub(crate) read_only: Vec<Range<u64>>,
     undefined: Vec<(String, SymbolKind)>,
-    /// A function whose address is computed by a resolver, which the system's loader calls.
+    /// A function whose address is computed by a resolver; the system's loader calls the resolver.
     pub(crate) resolved: Option<String>,
 }
 

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::path::Path;
 use std::process::Output;
 
-/// A private folder for a compiler's files, which is removed when it is dropped.
+/// A private folder for a compiler's files. Dropping the object removes the folder.
 pub(crate) struct Folder(TemporaryFolder);
 
 impl Deref for Folder {
@@ -27,7 +27,7 @@ impl Folder {
         TemporaryFolder::within(base).map(Folder).map_err(|error| Error::System(error.to_string()))
     }
 
-    /// Keeps the folder, which has been renamed.
+    /// Keeps the folder, because it has been renamed.
     pub(crate) fn keep(self) {
         self.0.keep();
     }
@@ -36,7 +36,7 @@ impl Folder {
         self.path.join(name).to_string_lossy().into_owned()
     }
 
-    /// The prefix of file names in messages, which programs need not see.
+    /// The prefix of file names in messages; programs need not see it.
     pub(crate) fn prefix(&self) -> String {
         format!("{}/", self.path.to_string_lossy())
     }

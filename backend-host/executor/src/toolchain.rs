@@ -29,7 +29,7 @@ impl Toolchain {
     /// compiler of the package `ziglang` in one of the folders. The result is cached for each value of `CXX`.
     ///
     /// # Errors
-    /// `NoCompiler`, which lists the programs that were tried.
+    /// `NoCompiler` with a list of the programs that were tried.
     pub(crate) fn find(packages: &[PathBuf]) -> Result<Toolchain> {
         type Found = Mutex<Option<(Option<String>, Toolchain)>>;
         static FOUND: OfProcess<Found> = OfProcess::new();
@@ -91,7 +91,7 @@ impl Toolchain {
         .map_err(failed)
     }
 
-    /// The program with its options, and the first line that it says of its version.
+    /// The program with its options, and the first line that it prints about its version.
     pub(crate) fn name(&self) -> String {
         let version = self.identity.lines().nth(1).unwrap_or_default();
         format!("{}: {version}", self.words.join(" "))
@@ -115,8 +115,8 @@ impl Toolchain {
         if self.is_zig { "c++" } else { "c++-cpp-output" }
     }
 
-    /// Returns the option for the folder of the language's headers, which comes after the program's folders
-    /// and before the system's.
+    /// Returns the option for the folder of the language's headers. This folder comes after the program's
+    /// folders and before the system's.
     pub(crate) fn language_folders(&self) -> &'static str {
         // Zig searches its own folders of system headers first.
         if self.is_zig { "-I" } else { "-isystem" }
@@ -173,7 +173,7 @@ fn command(words: &[String]) -> Command {
     command
 }
 
-/// Returns true if a folder contains the headers of a CUDA toolkit, which are for NVIDIA's compilers. The
+/// Returns true if a folder contains the headers of a CUDA toolkit: these are for NVIDIA's compilers. The
 /// language's own headers have the same names.
 pub(crate) fn is_toolkit(folder: &Path) -> bool {
     folder.join("cuda_runtime_api.h").is_file()

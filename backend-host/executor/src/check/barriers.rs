@@ -34,7 +34,7 @@ impl Barriers {
     /// Records that a thread arrives at a barrier of all threads.
     ///
     /// # Errors
-    /// The thread that arrived first and its place, if that place differs.
+    /// The thread that arrived first and its source location, if that location differs.
     pub(super) fn arrive(&mut self, thread: u32, place: Place) -> Result<(), (u32, String)> {
         let count = &mut self.counts[thread as usize];
         *count += 1;

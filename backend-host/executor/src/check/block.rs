@@ -73,7 +73,7 @@ pub(super) struct Doubtful {
 /// The checks of the block that the calling thread runs.
 pub(super) struct Block {
     launch: *const Launch<'static>,
-    /// The addresses of the launch's parameters, which the loop over threads reads.
+    /// The addresses of the launch's parameters; the loop over threads reads them.
     pub(super) grid: Range<usize>,
     blocks: Index,
     threads: Index,

@@ -30,7 +30,7 @@ impl Lines {
         Lines { image: image.to_vec(), base }
     }
 
-    /// Converts an address to an offset in the unit, which is small enough to be stored for each access.
+    /// Converts an address to an offset in the unit. An offset is small enough to be stored for each access.
     pub(super) fn offset(&self, address: usize) -> u32 {
         u32::try_from(address.wrapping_sub(self.base)).unwrap_or(0)
     }

@@ -54,7 +54,7 @@ struct Thread {
     /// The round in which `own.lanes` was written. In any other round the values are invalid.
     round: u64,
     own: Knowledge,
-    /// The accesses that the thread's fences cover, which its relaxed atomic operations publish.
+    /// The accesses that the thread's fences cover. The thread's relaxed atomic operations publish them.
     fence: Option<Box<Knowledge>>,
     /// Counts the changes of `fence`.
     version: u64,
@@ -322,7 +322,7 @@ impl Order {
     }
 
     /// Records that an atomic operation writes to an address. With `releases` it publishes all accesses of
-    /// the thread, otherwise only those that its fences cover.
+    /// the thread, otherwise only accesses that its fences cover.
     pub(super) fn publish(
         &mut self,
         thread: u32,

@@ -21,7 +21,7 @@ pub(crate) struct Local {
 /// The layout of a unit with checks.
 #[derive(Debug)]
 pub(crate) struct Unit {
-    /// The addresses of its code and variables.
+    /// The addresses of the unit's code and variables.
     pub(crate) image: Range<usize>,
     /// The addresses and names of variables, in order.
     pub(crate) variables: Vec<(Range<usize>, String)>,

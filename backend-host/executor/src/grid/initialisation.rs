@@ -17,7 +17,7 @@ const MOST_FAILURES: usize = 1000;
 /// `Kernel` if one fails; `System` if there is not enough memory for a stack.
 ///
 /// # Safety
-/// The functions belong to the unit, which is loaded, and its executor is set.
+/// The functions belong to the unit, the unit is loaded, and its executor is set.
 pub(crate) unsafe fn initialise(library: &Library, functions: &[Initialiser]) -> Result<()> {
     // SAFETY: the caller's promise.
     let all = || functions.iter().for_each(|function| unsafe { function() });

@@ -73,7 +73,7 @@ impl Kernel {
     /// - `System` if there is not enough memory for stacks.
     ///
     /// # Safety
-    /// - `arguments` point to values of the parameters' types, which stay valid. They need not be aligned.
+    /// - `arguments` point to values of the parameters' types. The values stay valid, and need not be aligned.
     /// - No block has more than [`Kernel::most_threads`] threads, and no extent is 0.
     /// - The kernel accesses only memory that it may access.
     pub unsafe fn launch(

@@ -97,7 +97,7 @@ impl<'g, 'a> Others<'g, 'a> {
         Others { grid, shared: Arc::default() }
     }
 
-    /// Creates a task with blocks for another thread, which has to run or drop it.
+    /// Creates a task with blocks for another thread. That thread has to run or drop the task.
     pub(super) fn task(&self, blocks: Range<u64>) -> Task {
         self.shared.lock().count += 1;
         Task { grid: ptr::from_ref(self.grid).cast(), shared: self.shared.clone(), blocks }
