@@ -399,7 +399,7 @@ fn what_is_not_there_is_refused_by_name() {
         ),
         (
             r#"asm("cvt.rna.tf32.s32 %0, %1;" : "=r"(out[0]) : "r"(n));"#,
-            "to .tf32 are .rna, .rn and .rz from .f32",
+            "to .tf32, use .rna, .rn or .rz from .f32",
         ),
         (r#"asm(".shared .b32 x;");"#, "the directive .shared is not supported on the host"),
         (r#"asm(".reg .v4 x;");"#, "there are no registers of type .v4 on the host"),
