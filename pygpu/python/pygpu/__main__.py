@@ -59,6 +59,11 @@ def _printed(run: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> i
     return status
 
 
-# `python -i` prints a traceback for each exit, also for that of a program without an error.
-if __name__ == "__main__" and (status := main()):
-    sys.exit(status)
+def _start() -> None:
+    # `python -i` prints a traceback for each exit, also for that of a program without an error.
+    if status := main():
+        sys.exit(status)
+
+
+if __name__ == "__main__":
+    _start()
