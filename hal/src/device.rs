@@ -406,7 +406,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     }
 
     /// Queues a copy of `bytes` bytes from the memory of `source_device` to memory of this device
-    /// (`cuMemcpyPeerAsync`, `hipMemcpyPeerAsync`). The stream belongs to one of the two devices. Overlapping bytes are
+    /// (`cuMemcpyPeerAsync`, `hipMemcpyPeerAsync`). The stream belongs to any device of the backend. Overlapping bytes are
     /// read before they are written.
     ///
     /// # Errors

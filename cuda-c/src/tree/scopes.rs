@@ -53,12 +53,13 @@ pub(crate) struct Scopes<'t, 'a> {
 }
 
 impl<'t, 'a> Scopes<'t, 'a> {
-    /// Reads the declarations of the program.
+    /// Reads the declarations from the program's first token on, also those of headers.
     pub(crate) fn of(tokens: &'t Tokens<'a>) -> Scopes<'t, 'a> {
         let scopes = Scopes { tokens, all: Vec::new(), by_name: HashMap::new() };
         let all = Scope { is_local: false, ..Scope::local(0, usize::MAX) };
         let mut reader = Reader { tokens, scopes, blocks: vec![all] };
-        tokens.of_program().for_each(|at| reader.token(at));
+        let first = tokens.of_program().next().unwrap_or(tokens.len());
+        (first..tokens.len()).for_each(|at| reader.token(at));
         reader.scopes
     }
 

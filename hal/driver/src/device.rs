@@ -440,7 +440,7 @@ unsafe impl Device for DriverDevice {
         bytes: usize,
     ) -> Result<()> {
         let (to, from) = (&self.context, &own(source_device, &self.context)?.context);
-        let stream = DriverStream::own(stream, to).or_else(|_| DriverStream::own(stream, from))?;
+        let stream = DriverStream::of_any_device(stream, to)?;
         // SAFETY: the caller's promise.
         unsafe { stream.transfer_between((destination, to), (source, from), bytes) }
     }

@@ -127,6 +127,14 @@ impl DriverStream {
         }
     }
 
+    /// Returns the stream of this layer inside a trait object, if it belongs to any device of the context's driver.
+    pub(crate) fn of_any_device<'a>(stream: &'a dyn Stream, context: &Context) -> Result<&'a Self> {
+        match stream.as_any().downcast_ref::<DriverStream>() {
+            Some(own) if Arc::ptr_eq(&own.context.driver, &context.driver) => Ok(own),
+            _ => Err(wrong_device(stream, context.device_id())),
+        }
+    }
+
     /// Returns the driver's handle.
     #[inline]
     pub(crate) fn raw(&self) -> Handle {
