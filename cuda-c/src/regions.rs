@@ -57,7 +57,7 @@ mod unread;
 mod words;
 mod writer;
 
-use crate::tokens::{Tokens, VARIANT_PREFIX};
+use crate::tokens::Tokens;
 use crate::tree::{Declared, Items, parts, without_value};
 use classes::Context;
 use lexemes::Lexemes;
@@ -71,6 +71,9 @@ use writer::Writer;
 
 pub(crate) use meetings::in_step::PARTED;
 pub(crate) use plain::plain;
+
+/// The prefix of the name of a loop variant. The name of the kernel follows it.
+pub(crate) const PREFIX: &str = "gpuarray_regions_";
 
 /// The statement inserted into a kernel at which its threads meet.
 const MEETING: &str = " ::gpuarray_abi::together(); ";
@@ -174,8 +177,7 @@ impl Forms {
         let start = qualified.rfind("::").map_or(0, |it| it + 2);
         let own = qualified[start..].trim_start();
         let is_known = !own.is_empty() && self.names.contains(own);
-        is_known
-            .then(|| format!("{}{VARIANT_PREFIX}{own}{}", &kernel[..start], &kernel[template..]))
+        is_known.then(|| format!("{}{PREFIX}{own}{}", &kernel[..start], &kernel[template..]))
     }
 }
 
@@ -252,7 +254,7 @@ pub(crate) fn edited(text: &str, mut edits: Vec<lexemes::Edit>) -> String {
 /// Returns the names of kernels whose loop variants a compiler's messages are about.
 pub fn refused_variants(messages: &str) -> HashSet<String> {
     let is_end = |it: char| !(it.is_alphanumeric() || matches!(it, '_' | '$'));
-    let names = messages.split(VARIANT_PREFIX).skip(1);
+    let names = messages.split(PREFIX).skip(1);
     names.map(|it| it.split(is_end).next().unwrap_or_default().to_owned()).collect()
 }
 
@@ -409,13 +411,13 @@ fn form(
     let (file, line) = place.rsplit_once(':')?;
     // The line marker makes the compiler report messages about the loop variant as messages about an included
     // file.
-    let mut text = format!("\n# 1 \"{VARIANT_PREFIX}{name}\" 1 3\n");
+    let mut text = format!("\n# 1 \"{PREFIX}{name}\" 1 3\n");
     for token in template_head(tokens, header) {
         let _ = write!(text, "{} ", tokens.at(token));
     }
     let _ = write!(
         text,
-        "static __attribute__((__noinline__)) bool {VARIANT_PREFIX}{name}(const ::dim3 gridDim, \
+        "static __attribute__((__noinline__)) bool {PREFIX}{name}(const ::dim3 gridDim, \
          const ::dim3 blockDim, const ::uint3 blockIdx"
     );
     for part in lexemes.parts(parameters) {
@@ -426,7 +428,7 @@ fn form(
         }
     }
     let _ = write!(text, ") {{\n# {line} \"{file}\" 1 3\n{body}}}\n");
-    let _ = writeln!(text, "# 2 \"{VARIANT_PREFIX}{name}\" 2 3\n# {line} \"{file}\" 2");
+    let _ = writeln!(text, "# 2 \"{PREFIX}{name}\" 2 3\n# {line} \"{file}\" 2");
     Some(text)
 }
 

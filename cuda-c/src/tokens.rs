@@ -4,9 +4,6 @@ use crate::headers;
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// The prefix of the name of a loop variant. The name of the kernel follows it.
-pub(crate) const VARIANT_PREFIX: &str = "gpuarray_regions_";
-
 /// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -163,21 +160,6 @@ impl<'a> Tokens<'a> {
     /// True for a text of the program, false for one of the system's headers or the language's.
     pub(crate) fn is_of_program(&self, index: usize) -> bool {
         self.marker(self.all[index].start).is_none_or(|marker| !marker.is_system)
-    }
-
-    /// The tokens of the program and of the loop variants of its kernels, without the headers of the system and the
-    /// language.
-    pub(crate) fn of_program(&self) -> impl Iterator<Item = usize> {
-        let end = |next: usize| self.lines.get(next).map_or(self.text.len(), |it| it.next_line);
-        let file = |it: &LineMarker| &self.text[it.file.clone()];
-        let files: HashSet<&str> = self.lines.iter().filter(|it| !it.is_system).map(file).collect();
-        let is_own =
-            move |it: &LineMarker| files.contains(file(it)) || file(it).starts_with(VARIANT_PREFIX);
-        let own = self.lines.iter().enumerate().filter(move |it| is_own(it.1));
-        let parts = own.map(move |(number, it)| it.next_line..end(number + 1));
-        let token = |at: usize| self.all.partition_point(|it| it.start < at);
-        let tokens = move |part: Range<usize>| token(part.start)..token(part.end);
-        std::iter::once(0..end(0)).chain(parts).flat_map(tokens)
     }
 
     /// True for a text of the language's headers.
@@ -368,11 +350,6 @@ impl<'a> Tokens<'a> {
             }
         }
     }
-}
-
-/// Returns true for one of the words in a list.
-pub(crate) fn is_in(list: &str, word: &str) -> bool {
-    list.split_ascii_whitespace().any(|it| it == word)
 }
 
 pub(crate) fn is_word_start(byte: u8) -> bool {

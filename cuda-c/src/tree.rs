@@ -6,11 +6,9 @@
 mod blocks;
 mod items;
 mod parts;
-mod scopes;
 mod statements;
 
 pub(crate) use blocks::{Function, class_of};
 pub(crate) use items::{CONSTANT, Declared, GLOBAL, Items, VARIABLE};
 pub(crate) use parts::{LONGEST, parts, without_value};
-pub(crate) use scopes::{Declaration, Kind, Scopes, declared, is_of_language};
-pub(crate) use statements::{begins_statement, last_of_statement, value_end};
+pub(crate) use statements::{last_of_statement, value_end};

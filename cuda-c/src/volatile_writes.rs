@@ -20,7 +20,6 @@ mod names;
 mod waits;
 
 use crate::tokens::{Kind, Tokens};
-use crate::tree::begins_statement;
 use names::Names;
 
 /// The call around an element whose write waits until all lanes have read.
@@ -72,6 +71,34 @@ fn is_of_constant(tokens: &Tokens<'_>, brace: usize) -> bool {
     (0..words.len()).any(|at| words[at] == "constexpr" && words.get(at + 1) != Some(&"if"))
 }
 
+/// Returns true for the first token of an expression or declaration statement: in a body, or after a
+/// condition or a `switch` label.
+fn begins_statement(tokens: &Tokens<'_>, at: usize) -> bool {
+    let Some(before) = at.checked_sub(1) else { return false };
+    let is_control = |at: usize| {
+        matches!(
+            tokens.at(at),
+            "if" | "else" | "for" | "while" | "do" | "switch" | "case" | "default" | "return"
+        )
+    };
+    if is_control(at) {
+        return false;
+    }
+    match tokens.at(before) {
+        ";" | "{" | "}" | "else" | "do" => true,
+        "(" => before > 0 && tokens.at(before - 1) == "for",
+        ")" => tokens
+            .partner(before)
+            .and_then(|open| open.checked_sub(1))
+            .is_some_and(|it| matches!(tokens.at(it), "if" | "for" | "while" | "constexpr")),
+        ":" => (0..before)
+            .rev()
+            .take_while(|&it| !matches!(tokens.at(it), ";" | "{" | "}" | "?"))
+            .any(|it| matches!(tokens.at(it), "case" | "default")),
+        _ => false,
+    }
+}
+
 /// The left side of an assignment.
 struct Left {
     end: usize,
@@ -81,7 +108,7 @@ struct Left {
 
 struct Reader<'t, 'a> {
     tokens: &'t Tokens<'a>,
-    names: Names<'t, 'a>,
+    names: Names<'a>,
     edits: Vec<Edit>,
     /// The tokens at which volatile elements are assigned.
     writes: Vec<usize>,
@@ -178,9 +205,10 @@ impl Reader<'_, '_> {
             at += 1;
         }
         let is_read = at > first;
-        let (mut is_volatile, mut is_reference, mut is_group) = (false, false, false);
+        let mut is_volatile = false;
         let mentions = |open: usize, close: usize| {
-            (open..close).any(|it| self.names.has(it, false) || self.names.is_type(it))
+            let is_one = |word: &str| self.names.has(word) || self.names.is_qualifier(word);
+            (open..close).any(|it| is_one(tokens.at(it)))
         };
         // A cast precedes another operand.
         while tokens.at(at) == "(" && is_read {
@@ -195,23 +223,15 @@ impl Reader<'_, '_> {
         if tokens.at(at) == "(" {
             let close = tokens.partner(at)?;
             is_volatile |= mentions(at, close);
-            is_group = self.left(at + 1).is_some_and(|it| it.is_element && it.end == close);
             at = close + 1;
         } else {
             if !tokens.is_word(at) || tokens.at(at) == "auto" {
                 return None;
             }
-            is_volatile |= self.names.has(at, tokens.at(at) != "this");
-            is_reference = self.names.is_reference(at);
+            is_volatile |= self.names.has(tokens.at(at));
             at += 1;
-            // `reinterpret_cast<volatile int *>(q)[0]`
-            if tokens.at(at - 1).ends_with("_cast") {
-                let behind = tokens.behind_angles(at, tokens.len())?;
-                is_volatile |= mentions(at, behind);
-                at = behind;
-            }
         }
-        let mut has_element = is_read || is_reference || is_group;
+        let mut has_element = is_read;
         // The last part: a member, which may be a bit-field that cannot be referenced, or a call.
         let (mut member, mut is_call) = (None, false);
         loop {
@@ -223,16 +243,13 @@ impl Reader<'_, '_> {
                     (has_element, member, is_call) = (true, None, false);
                 }
                 "." | "::" | "-" if tokens.is_word(name) && (is_arrow || tokens.at(at) != "-") => {
-                    is_volatile |= self.names.has(name, false);
-                    has_element |= self.names.is_reference(name);
+                    is_volatile |= self.names.has(tokens.at(name));
                     at = name + 1;
-                    (member, is_call) = (Some(name), false);
+                    (member, is_call) = (Some(tokens.at(name)), false);
                 }
                 // Excludes `type (*name)[8]`.
                 "(" if !matches!(tokens.at(at + 1), "*" | "&") => {
-                    let close = tokens.partner(at)?;
-                    is_volatile |= mentions(at, close);
-                    at = close + 1;
+                    at = tokens.partner(at)? + 1;
                     (member, is_call) = (None, true);
                 }
                 "+" | "-" if is_read && is_doubled(tokens, at) => at += 2,
@@ -296,12 +313,9 @@ mod tests {
                 "*s = t; *(s + t) -= t; *s++ = t;",
                 "together(*s) = t; together(*(s + t)) -= t; together(*s++) = t;",
             ),
-            (
-                "(s[t]) += t; (*s) = t; ((s[0]))++;",
-                "together((s[t])) += t; together((*s)) = t; together(((s[0])))++;",
-            ),
             ("((volatile int *)q)[t] = t;", "together(((volatile int *)q)[t]) = t;"),
             ("*(volatile int *)(q + t) = t;", "together(*(volatile int *)(q + t)) = t;"),
+            ("this->s[t] = a.s[t] = t;", "together(this->s[t]) = together(a.s[t]) = t;"),
             ("switch (t) { case 1: s[t] += 1; }", "switch (t) { case 1: together(s[t]) += 1; }"),
             ("if (a) for (;;) b = s[t] = t;", "if (a) for (;turn();) b = together(s[t]) = t;"),
             (
@@ -447,65 +461,10 @@ mod tests {
         }
     }
 
-    /// The marks enclose the elements that are volatile, or whose type only the compiler knows.
-    #[test]
-    fn aliases_of_volatile_memory_are_found_by_their_types() {
-        for text in [
-            // Types with other names.
-            "typedef volatile int V; typedef V *P; void f() { P p = q; «p[t]» = t; }",
-            "using V = volatile int; using P = V *; void f() { P p = q; «*p» = t; }",
-            "template <class T> using P = volatile T *; void f() { P<int> p; «*p» = t; }",
-            "typedef volatile struct { int x; } V; void f(V *p) { p->x = t; «p[t].x» = t; }",
-            "void f() { std::add_volatile_t<int> *p = q; «p[t]» = t; }",
-            // Types that depend on templates.
-            "template <class T> void f(T *p) { «p[t]» += p[t + 1]; }",
-            "template <class T> void f() { typename T::type *p; «p[t]» = t; }",
-            "template <class T> struct A { T *p; }; void f(A<V> a) { «a.p[t]» = t; }",
-            "template <class P> void g(P p) { «p[t]» = t; }",
-            // Deduced types.
-            "volatile int s[8]; void f() { auto p = s + 1; auto *r = p; «r[t]» = t; }",
-            "volatile int s[8]; void f() { auto &r = s[t]; «r» = t; «r»++; }",
-            "volatile int s[8]; void f() { decltype(&s[0]) p = s; «*p» = t; }",
-            "auto g() { return s; } void f() { «g()[t]» = t; }",
-            "auto g() -> volatile int *; void f() { «*g()» = t; }",
-            "void f() { auto g = [](auto *p) { «p[t]» = t; }; }",
-            // References, members, and what functions return.
-            "volatile int s[8]; void f() { volatile int &r = s[t]; «r» += s[1]; }",
-            "void g(volatile int (&s)[8]) { «s[t]» = t; }",
-            "struct A { volatile int *p; }; void f(A a, A *b) { «b->p[t]» = «a.p[t]» = t; }",
-            "struct A { volatile int *p; void g() { «this->p[t]» = t; } };",
-            "struct A { void g(); volatile int *p; }; void A::g() { «p[t]» = t; }",
-            "struct A { A(volatile int *p) : x{1}, y(2) { «*p» = t; } };",
-            "volatile int *g(int n); void f() { «g(1)[t]» = t; «*g(2)» = t; }",
-            "struct A { volatile int &operator[](int); }; void f() { A a; «a[t]» = t; }",
-            "struct A { volatile int &operator*(); }; void f() { A a; «*a» = t; }",
-            "void f() { «reinterpret_cast<volatile int *>(q)[t]» = t; }",
-            // The innermost name counts, and only in its scope.
-            "int *s; void f() { { volatile int *s = q; «s[t]» = t; } s[t] = t; }",
-            "volatile int *s; void f() { { int *s = q; s[t] = 1; } «s[t]» = t; }",
-            "volatile int *s; void f() { for (int *s = q;;) { s[t] = 1; } «s[t]» = t; }",
-            "volatile int *s; void g(int *s) { *s = 1; } void f() { «*s» = t; }",
-            "volatile int *s; template <class s> void g() {} void f() { «*s» = t; }",
-            // Names that are not declared, or not with certainty.
-            "volatile int n; void f() { «unknown[t]» = t; }",
-            "MACRO(volatile int, s) void f() { «s[t]» = t; }",
-            // Types that are known.
-            "void f(int *q) { typedef int N; typedef N *P; P p = q; p[t] = t; }",
-            "void f(int *q) { auto p = q + 1; *p = t; auto &r = q[t]; r = t; }",
-            "void f(float4 *v) { v[t].x = t; struct { int *a; } w; w.a[t] = t; }",
-            "void f() { int (*p)[4], a[4], *b[2]; (*p)[t] = a[t] = t; b[t][0] = t; }",
-            "void f(int *q) { for (int i = 0, *p = q; i < t; ++i) p[i] = t; }",
-        ] {
-            let text = format!("{text} volatile int last;");
-            let expected = text.replace('«', "together(").replace('»', ")");
-            assert_eq!(rewritten(&text.replace(['«', '»'], "")), expected);
-        }
-    }
-
     #[test]
     fn everything_else_stays_as_it_is() {
         for text in [
-            "void f(volatile float *s, int *a) { a[s[t]] = 1; x = s[t]; s[t] == 2; s[t]; g(s[t] = 1); }",
+            "void f(volatile float *s) { a[s[t]] = 1; x = s[t]; s[t] == 2; s[t]; g(s[t] = 1); }",
             "void f(volatile float *s) { s[t] = {1}; s = q; s[t] + +1; s[t] <= 1; s(t) = 1; }",
             "void f(volatile float *s) { return s[t] = 1; }",
             "void f(volatile float s) { s[0] = 1; } void g(float *q) { *q = 1; }",

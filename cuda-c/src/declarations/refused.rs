@@ -2,7 +2,7 @@
 //! report something misleading.
 
 use crate::tokens::Tokens;
-use crate::tree::{Declared, declared};
+use crate::tree::Declared;
 
 /// Types that a kernel cannot return.
 const VALUES: [&str; 10] =
@@ -109,13 +109,43 @@ fn has_initialiser(tokens: &Tokens<'_>, shared: usize) -> bool {
     if !mark.iter().zip(first..).all(|(it, at)| tokens.at(at) == *it) {
         return false;
     }
-    let mut first = shared + 1;
-    while let Some((_, end)) = declared(tokens, first, first == shared + 1) {
-        match tokens.at(end) {
-            "=" | "{" | "(" => return true,
-            "," => first = end + 1,
-            _ => return false,
+    let mut at = shared + 1;
+    loop {
+        match tokens.at(at) {
+            "=" | "{" => return tokens.is_word(at - 1) || tokens.at(at - 1) == "]",
+            "(" if is_value(tokens, at) => return true,
+            "(" | "[" => at = tokens.partner(at).unwrap_or(at),
+            "<" => at = tokens.behind_angles(at, tokens.len()).map_or(at, |it| it - 1),
+            // A class before the variable has a body.
+            "" | ";" | "}" | "struct" | "union" | "class" | "enum" => return false,
+            _ => {}
         }
+        at += 1;
     }
-    false
+}
+
+/// Returns true for parentheses that contain the initial value of a variable, `int s(0)`, and not a
+/// declarator or an attribute's arguments.
+fn is_value(tokens: &Tokens<'_>, open: usize) -> bool {
+    const WITH_ARGUMENTS: [&str; 7] = [
+        "alignas",
+        "decltype",
+        "__attribute__",
+        "__attribute",
+        "__typeof__",
+        "typeof",
+        "__declspec",
+    ];
+    const QUALIFIERS: [&str; 7] =
+        ["const", "volatile", "static", "inline", "constexpr", "typename", "thread_local"];
+    let is_of_type = |at: usize| match tokens.at(at) {
+        ">" | "*" | "&" | "," => true,
+        ")" => tokens
+            .partner(at)
+            .is_some_and(|it| it > 0 && WITH_ARGUMENTS[1..].contains(&tokens.at(it - 1))),
+        word => tokens.is_word(at) && !QUALIFIERS.contains(&word),
+    };
+    let is_name = |at: usize| tokens.is_word(at) && !WITH_ARGUMENTS.contains(&tokens.at(at));
+    let behind = tokens.partner(open).map_or("", |close| tokens.at(close + 1));
+    open >= 2 && is_name(open - 1) && is_of_type(open - 2) && matches!(behind, ";" | ",")
 }

@@ -6,7 +6,6 @@ use super::code::{code_of, definitions, directives, includes};
 use super::unasked;
 use super::vendor::{CUB, Vendor, may_be_of_libraries};
 use crate::headers::{BUILT_IN, OF_PROGRAMS, STD, for_gpu};
-use crate::tokens::is_in;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
@@ -38,6 +37,10 @@ const OF_HOST: &str = "
     queue random set signal.h sstream stack stdarg.h stdbool.h stdexcept string sys/time.h
     thread typeinfo unistd.h unordered_map unordered_set values.h vector
 ";
+
+fn is_in(list: &str, name: &str) -> bool {
+    list.split_ascii_whitespace().any(|it| it == name)
+}
 
 /// The headers that a compiler is given.
 #[derive(Clone, Copy, Debug)]

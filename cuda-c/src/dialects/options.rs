@@ -2,7 +2,6 @@
 
 use super::Dialect;
 use super::macros::{is_asked_for, is_fast};
-use crate::tokens::is_in;
 use std::path::{Path, PathBuf};
 
 /// Options with a value that concern the host's compiler or nvcc's own work: the device's code is the same without
@@ -39,6 +38,10 @@ const JOINED: &[(&str, &str)] =
     &[("-std", "-std="), ("--std", "-std="), ("-isystem", "-I"), ("--system-include", "-I")];
 
 const FOLDERS: &[&str] = &["-I", "--include-path", "-isystem", "--system-include"];
+
+fn is_in(list: &str, name: &str) -> bool {
+    list.split_ascii_whitespace().any(|it| it == name)
+}
 
 /// True for a library or a folder of libraries, which only a linker reads, and for a number of threads.
 fn is_library(option: &str) -> bool {

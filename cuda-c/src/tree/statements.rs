@@ -10,35 +10,6 @@ pub(crate) fn last_of_statement(tokens: &Tokens<'_>, at: usize) -> Option<usize>
     last(tokens, at, DEEPEST)
 }
 
-/// Returns true for the first token of an expression or a declaration: in a block, in a class, after a condition or a
-/// label, and in the parentheses of a control statement.
-pub(crate) fn begins_statement(tokens: &Tokens<'_>, at: usize) -> bool {
-    const CONTROL: [&str; 9] =
-        ["if", "else", "for", "while", "do", "switch", "case", "default", "return"];
-    let before = |back: usize| at.checked_sub(back).map_or("", |it| tokens.at(it));
-    let is_control =
-        |it: usize| matches!(tokens.at(it), "if" | "for" | "while" | "switch" | "constexpr");
-    if CONTROL.contains(&tokens.at(at)) {
-        return false;
-    }
-    match before(1) {
-        "" | ";" | "}" | "else" | "do" => true,
-        "{" => !matches!(before(2), "=" | "," | "(" | "return"),
-        "(" => at > 1 && is_control(at - 2),
-        ")" => {
-            let open = tokens.partner(at - 1);
-            open.and_then(|open| open.checked_sub(1)).is_some_and(is_control)
-        }
-        ":" => {
-            let is_end = |it: &usize| matches!(tokens.at(*it), ";" | "{" | "}" | "?");
-            let begin = (0..at - 1).rev().find(is_end).filter(|&it| tokens.at(it) != "?");
-            let begins = ["case", "default", "public", "private", "protected"];
-            begin.is_some_and(|it| it + 3 == at || begins.contains(&tokens.at(it + 1)))
-        }
-        _ => false,
-    }
-}
-
 /// Returns the `,` or `;` after a value, or the bracket that closes around it.
 pub(crate) fn value_end(tokens: &Tokens<'_>, from: usize) -> usize {
     let mut at = from;

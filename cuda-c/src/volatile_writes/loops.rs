@@ -16,12 +16,7 @@ const LOCKS: [&str; 2] = ["atomicCAS", "atomicExch"];
 
 /// Adds the edits for all such loops. If `meets` is true, lanes of the program meet at their writes, and a
 /// thread may hold a lock meanwhile. Loops that take a lock therefore also wait.
-pub(super) fn edits(
-    tokens: &Tokens<'_>,
-    names: &Names<'_, '_>,
-    meets: bool,
-    edits: &mut Vec<Edit>,
-) {
+pub(super) fn edits(tokens: &Tokens<'_>, names: &Names<'_>, meets: bool, edits: &mut Vec<Edit>) {
     let calls = |names: &[&str], range: Range<usize>| {
         range.into_iter().any(|at| is_call(tokens, at, names))
     };
@@ -44,7 +39,7 @@ pub(super) fn edits(
         // - It takes a lock, which a thread may hold while the lanes meet.
         let waits = !found.counts
             && ((found.is_empty && has_ptx && condition.clone().any(is_wait))
-                || asked.into_iter().any(|it| names.reads(it))
+                || asked.into_iter().any(|it| reads(tokens, names, it))
                 || (found.is_empty && calls(&["atomic", "__atomic"], condition.clone()))
                 || (has_ptx && body.clone().any(|it| is_ordered_load(tokens, it)))
                 || (meets && calls(&LOCKS, condition.clone()))
@@ -149,6 +144,11 @@ pub(super) fn assigns(tokens: &Tokens<'_>, at: usize) -> bool {
 /// Returns true for a name after a type: `while (int x = ...)`.
 fn is_declared(tokens: &Tokens<'_>, name: usize, open: usize) -> bool {
     name > open && (tokens.is_word(name - 1) || matches!(tokens.at(name - 1), "*" | "&"))
+}
+
+/// Returns true for a token that reads a volatile variable.
+pub(super) fn reads(tokens: &Tokens<'_>, names: &Names<'_>, at: usize) -> bool {
+    tokens.is_word(at) && (names.is_qualifier(tokens.at(at)) || names.is_variable(tokens.at(at)))
 }
 
 /// Returns true for inline PTX that reads values which other threads write.

@@ -1,179 +1,170 @@
-//! Tells which names may stand for volatile memory, by their declared types.
+//! Collects the names that a program declares as volatile: in declarations of variables and members such as
+//! `volatile int *s`, through types such as `typedef volatile int V;`, and by `auto *p = s + 1;`.
 //!
-//! A type that the text does not determine may be volatile: a parameter of a template, or `auto` without a value. An
-//! access through it is taken for a volatile one, which is harmless, because the compiler knows the type.
+//! An extra name is harmless, because variables that are not volatile are written as before.
 
 use crate::tokens::Tokens;
-use crate::tree::{Declaration, Kind, Scopes, is_of_language, value_end};
-use std::cell::Cell;
-use std::collections::HashSet;
+use crate::tree::value_end;
+use std::collections::{HashMap, HashSet};
 
-/// A type's `volatile`, as far as the text determines it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Volatile {
-    No,
-    /// The text does not determine the type.
-    Unknown,
-    Yes,
-}
-
-/// The names of a program with volatile types.
-pub(super) struct Names<'t, 'a> {
-    tokens: &'t Tokens<'a>,
-    /// `None` for a program without `volatile`.
-    scopes: Option<Scopes<'t, 'a>>,
-    /// The types of the declarations, once they are known.
-    known: Vec<Cell<Option<Volatile>>>,
-    /// Names in declarations that were not read.
-    unread: HashSet<&'a str>,
-    /// The operators of classes.
-    operators: Vec<usize>,
-    /// True if structures may be packed, so that their members cannot be referenced.
+/// The volatile names of a program.
+#[derive(Debug, Default)]
+pub(super) struct Names<'a> {
+    /// Arrays, pointers and members with volatile elements.
+    elements: HashSet<&'a str>,
+    /// The same, and variables that are volatile themselves.
+    variables: HashSet<&'a str>,
+    /// Types; true if the type itself is a pointer or an array.
+    types: HashMap<&'a str, bool>,
+    /// Bit-fields, which cannot be referenced.
+    fields: HashSet<&'a str>,
+    /// True if structures may be packed. Their members cannot be referenced either.
     has_packed: bool,
 }
 
-impl<'t, 'a> Names<'t, 'a> {
-    pub(super) fn of(tokens: &'t Tokens<'a>) -> Names<'t, 'a> {
-        let mut qualifiers = tokens.of_program().filter(|&at| is_qualifier(tokens, at)).peekable();
-        let scopes = qualifiers.peek().is_some().then(|| Scopes::of(tokens));
-        let all = scopes.as_ref().map_or(&[][..], |it| &it.all);
-        let is_read = |at| all.iter().any(|it| (it.of.start..it.declarator.end).contains(&at));
-        // Some are of casts, whose other words are of types.
-        let unread = qualifiers.filter(|&it| !is_read(it)).flat_map(|at| {
-            let end = |it: &usize| matches!(tokens.at(*it), ";" | ")" | "=" | "{" | "}" | ",");
-            let end = (at..tokens.len()).find(end).unwrap_or(at);
-            let is_name = |it: &usize| tokens.is_word(*it) && !is_of_language(tokens.at(*it));
-            (at + 1..end).filter(is_name).map(|it| tokens.at(it))
-        });
-        let unread = unread.collect();
-        let is_packed = |at| matches!(tokens.at(at), "packed" | "__packed__");
-        let has_packed = scopes.is_some() && (0..tokens.len()).any(is_packed);
-        let known = vec![Cell::new(None); all.len()];
-        let is_operator = |it: &usize| tokens.at(all[*it].name) == "operator";
-        let operators = (0..all.len()).filter(is_operator).collect();
-        Names { tokens, scopes, known, unread, operators, has_packed }
-    }
-
-    /// Returns true for the name of a variable, member or function whose elements may be volatile. For a name that the
-    /// text does not declare, the result is `unknown`.
-    pub(super) fn has(&self, at: usize, unknown: bool) -> bool {
-        let mut declared = self.declared(at).peekable();
-        let is_unread = self.unread.contains(self.tokens.at(at));
-        let is_other = unknown && self.scopes.is_some() && declared.peek().is_none();
-        is_unread
-            || is_other
-            || declared.any(|it| !self.is_plain(it) && self.volatile(it) > Volatile::No)
-    }
-
-    /// Returns true for a word that may make the type of a cast volatile.
-    pub(super) fn is_type(&self, at: usize) -> bool {
-        let mut declared = self.declared(at);
-        says_volatile(self.tokens.at(at))
-            || self.unread.contains(self.tokens.at(at))
-            || declared.any(|it| is_type(self.at(it)) && self.volatile(it) > Volatile::No)
-    }
-
-    /// Returns true for a token that reads a variable which another thread may change, or names the type of one.
-    pub(super) fn reads(&self, at: usize) -> bool {
-        let changes = |it: usize| {
-            let declared = self.at(it);
-            let is_shared = declared.declarator.len() > 1 || !declared.is_local;
-            self.volatile(it)
-                > if is_shared && !is_type(declared) { Volatile::No } else { Volatile::Unknown }
-        };
-        self.tokens.is_word(at)
-            && (says_volatile(self.tokens.at(at))
-                || self.unread.contains(self.tokens.at(at))
-                || self.declared(at).any(changes))
-    }
-
-    /// Returns true for a reference, which is an element without a sign of one.
-    pub(super) fn is_reference(&self, at: usize) -> bool {
-        let is_sign = |it: usize| self.tokens.at(it) == "&";
-        self.declared(at).any(|it| self.at(it).declarator.clone().any(is_sign))
-    }
-
-    /// Returns true for a member that can be referenced: not a bit-field.
-    pub(super) fn is_plain_member(&self, at: usize) -> bool {
-        let is_field =
-            |it: usize| self.at(it).kind == Kind::Member && self.tokens.at(self.at(it).end) == ":";
-        !self.has_packed && !self.declared(at).any(is_field)
-    }
-
-    fn declared(&self, at: usize) -> impl Iterator<Item = usize> {
-        self.scopes.iter().filter(move |_| self.tokens.is_word(at)).flat_map(move |it| it.named(at))
-    }
-
-    fn at(&self, number: usize) -> &Declaration {
-        &self.scopes.as_ref().expect("a declaration has a scope").all[number]
-    }
-
-    /// Returns true for a variable of a built-in type without elements.
-    fn is_plain(&self, number: usize) -> bool {
-        let Declaration { kind, of, declarator, .. } = self.at(number);
-        let is_auto = |it: usize| self.tokens.at(it) == "auto";
-        declarator.len() == 1
-            && *kind != Kind::Function
-            && of.clone().all(|it| is_of_language(self.tokens.at(it)) && !is_auto(it))
-    }
-
-    fn volatile(&self, number: usize) -> Volatile {
-        if let Some(known) = self.known[number].get() {
-            return known;
+impl<'a> Names<'a> {
+    /// Collects the names of a program.
+    pub(super) fn of(tokens: &Tokens<'a>) -> Names<'a> {
+        let mut names = Names::default();
+        let qualifiers: Vec<usize> =
+            (0..tokens.len()).filter(|&at| is_qualifier(tokens, at)).collect();
+        if qualifiers.is_empty() {
+            return names;
         }
-        // A declaration that refers to itself adds nothing.
-        self.known[number].set(Some(Volatile::No));
-        let tokens = self.tokens;
-        let Declaration { kind, of, declarator, end, .. } = self.at(number);
-        let is_auto = of.clone().any(|it| tokens.at(it) == "auto");
-        let word = |it: usize| match tokens.at(it) {
-            word if says_volatile(word) || self.unread.contains(word) => Volatile::Yes,
-            word if !tokens.is_word(it) || is_of_language(word) || word.starts_with("__") => {
-                Volatile::No
+        for &at in &qualifiers {
+            if let Some((name, has_elements)) = alias(tokens, at) {
+                names.types.insert(name, has_elements);
             }
-            "struct" | "class" | "union" | "enum" | "alignas" | "decltype" => Volatile::No,
-            _ => {
-                // Operators of a class may return references to volatile memory.
-                let of_class = || self.operators.iter().map(|&it| self.volatile(it)).max();
-                let declared = self.declared(it).map(|it| self.volatile(it)).max();
-                declared.or_else(of_class).unwrap_or(Volatile::No)
+            names.declared(tokens, at, false);
+        }
+        for at in 0..tokens.len() {
+            if let Some(&has_elements) = names.types.get(tokens.at(at)) {
+                names.declared(tokens, at, has_elements);
             }
-        };
-        let most = |range: std::ops::Range<usize>| range.map(word).max().unwrap_or(Volatile::No);
-        let is_name = |it: &usize| tokens.is_word(*it) && !is_of_language(tokens.at(*it));
-        let behind = *end..value_end(tokens, *end);
-        let found = match kind {
-            Kind::TypeParameter => Volatile::Unknown,
-            // The type may follow the parameters.
-            Kind::Function if is_auto => {
-                let end = behind.clone().find(|&it| tokens.at(it) == "{").unwrap_or(behind.end);
-                most(behind.start..end).max(Volatile::Unknown)
+        }
+        for at in 0..tokens.len() {
+            names.deduced(tokens, at);
+            let is_field = tokens.at(at + 1) == ":" && matches!(tokens.at(at + 3), ";" | "," | "=");
+            let is_member = at > 0 && (tokens.is_word(at - 1) || tokens.at(at - 1) == ",");
+            if is_field && tokens.is_word(at) && is_member {
+                names.fields.insert(tokens.at(at));
             }
-            // `volatile auto *`, or a parameter without a value.
-            _ if is_auto && behind.is_empty() => most(of.clone()).max(Volatile::Unknown),
-            _ if is_auto => most(of.clone()).max(most(behind)),
-            _ => {
-                let signs = declarator.clone().filter(|it| !is_name(it));
-                most(of.clone()).max(signs.map(word).max().unwrap_or(Volatile::No))
+            names.has_packed |= matches!(tokens.at(at), "packed" | "__packed__");
+        }
+        names.variables.extend(&names.elements);
+        names
+    }
+
+    /// Returns true for the name of a variable or member with volatile elements.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.elements.contains(name)
+    }
+
+    /// Returns true for the name of a variable that is volatile or has volatile elements.
+    pub(super) fn is_variable(&self, name: &str) -> bool {
+        self.variables.contains(name)
+    }
+
+    /// Returns true for a word that makes the type of a cast volatile.
+    pub(super) fn is_qualifier(&self, word: &str) -> bool {
+        matches!(word, "volatile" | "__volatile__" | "__volatile") || self.types.contains_key(word)
+    }
+
+    /// Returns true for a member that can be referenced.
+    pub(super) fn is_plain_member(&self, name: &str) -> bool {
+        !self.has_packed && !self.fields.contains(name)
+    }
+
+    /// Adds the names in a declaration whose type begins or continues at a token.
+    fn declared(&mut self, tokens: &Tokens<'a>, first: usize, has_elements: bool) {
+        let mut at = first + 1;
+        let mut is_pointer = has_elements;
+        let mut name = None;
+        loop {
+            let mut word = None;
+            match tokens.at(at) {
+                "*" => is_pointer = true,
+                "&" | "::" | "<" | ">" => {}
+                // The body of a structure that is declared here.
+                "{" => at = tokens.partner(at).unwrap_or(at),
+                // `__shared__` is also an attribute, and one may follow a name.
+                "__attribute__" | "__attribute" | "alignas" => {
+                    at = tokens.partner(at + 1).unwrap_or(at);
+                    word = name;
+                }
+                // `(*name)[8]` and `(&name)[8]`
+                "(" if matches!(tokens.at(at + 1), "*" | "&") && tokens.at(at + 3) == ")" => {
+                    self.elements.insert(tokens.at(at + 2));
+                    return;
+                }
+                "[" | "=" | ";" | "," | ")" => break,
+                _ if tokens.is_word(at) => word = Some(tokens.at(at)),
+                _ => return,
             }
-        };
-        self.known[number].set(Some(found));
-        found
+            name = word;
+            at += 1;
+        }
+        // More declarators after commas: `*name` or `name[8]`, each with its initialiser.
+        loop {
+            if let Some(name) = name {
+                self.variables.insert(name);
+                if is_pointer || tokens.at(at) == "[" {
+                    self.elements.insert(name);
+                }
+            }
+            at = value_end(tokens, at);
+            if tokens.at(at) != "," {
+                return;
+            }
+            at += 1;
+            is_pointer = has_elements;
+            while tokens.at(at) == "*" {
+                is_pointer = true;
+                at += 1;
+            }
+            name = tokens.is_word(at).then(|| tokens.at(at));
+            at += 1;
+            if !matches!(tokens.at(at), "[" | "=" | "," | ";" | ")") {
+                return;
+            }
+        }
+    }
+
+    /// Adds `auto *name = ...` if the initialiser contains such a name.
+    fn deduced(&mut self, tokens: &Tokens<'a>, auto: usize) {
+        if tokens.at(auto) != "auto" {
+            return;
+        }
+        let mut at = auto + 1;
+        while matches!(tokens.at(at), "*" | "&" | "const") {
+            at += 1;
+        }
+        if tokens.is_word(at) && tokens.at(at + 1) == "=" {
+            let mut rest = (at + 2..tokens.len()).take_while(|&it| tokens.at(it) != ";");
+            let is_made = |it| self.has(tokens.at(it)) || self.is_qualifier(tokens.at(it));
+            if rest.any(is_made) {
+                self.elements.insert(tokens.at(at));
+            }
+        }
     }
 }
 
-fn is_type(declared: &Declaration) -> bool {
-    matches!(declared.kind, Kind::Alias | Kind::TypeParameter)
-}
-
-/// Returns true for the qualifier, and for names like `add_volatile_t`.
-fn says_volatile(word: &str) -> bool {
-    word.contains("volatile")
-}
-
-/// Returns true for a qualifier of a type in the program.
 fn is_qualifier(tokens: &Tokens<'_>, at: usize) -> bool {
-    let is_of_asm = || at > 0 && matches!(tokens.at(at - 1), "asm" | "__asm__" | "__asm");
-    let may_be = tokens.is_word(at) && tokens.at(at).len() >= "volatile".len();
-    may_be && says_volatile(tokens.at(at)) && tokens.is_of_program(at) && !is_of_asm()
+    matches!(tokens.at(at), "volatile" | "__volatile__" | "__volatile") && tokens.is_of_program(at)
+}
+
+/// Returns the type that a `typedef` or `using` declares; true if the type itself is a pointer or an array.
+fn alias<'a>(tokens: &Tokens<'a>, volatile: usize) -> Option<(&'a str, bool)> {
+    let end = (volatile..tokens.len()).find(|&it| tokens.at(it) == ";")?;
+    let mut before =
+        (0..volatile).rev().take_while(|&it| !matches!(tokens.at(it), ";" | "{" | "}"));
+    let first = before.find(|&it| matches!(tokens.at(it), "typedef" | "using"))?;
+    let has_elements = (volatile..end).any(|it| matches!(tokens.at(it), "*" | "["));
+    let name = match tokens.at(first) {
+        "using" => first + 1,
+        _ => (volatile..end)
+            .rev()
+            .find(|&it| tokens.is_word(it) && matches!(tokens.at(it + 1), ";" | "[" | ")"))?,
+    };
+    tokens.is_word(name).then(|| (tokens.at(name), has_elements))
 }

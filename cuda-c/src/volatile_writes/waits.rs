@@ -10,10 +10,10 @@
 //! A loop that retries `atomicCAS` until no other thread interferes ends by itself. It is recognised by its
 //! comparison with a variable; a lock compares with a number.
 
-use super::loops::{Loop, assigns, is_call};
+use super::loops::{Loop, assigns, is_call, reads};
 use super::names::Names;
 use crate::tokens::Tokens;
-use crate::tree::{declared, last_of_statement, value_end};
+use crate::tree::{last_of_statement, value_end};
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -29,12 +29,12 @@ const TYPES: [&str; 6] = ["unsigned", "signed", "int", "long", "short", "bool"];
 /// Returns true if the loop ends because of a value that another thread writes.
 pub(super) fn ends_by_another(
     tokens: &Tokens<'_>,
-    names: &Names<'_, '_>,
+    names: &Names<'_>,
     objects: &HashSet<&str>,
     found: &Loop,
 ) -> bool {
     let exits = exits(tokens, &found.body);
-    let is_volatile = |range: &Range<usize>| range.clone().any(|it| names.reads(it));
+    let is_volatile = |range: &Range<usize>| range.clone().any(|it| reads(tokens, names, it));
     let is_atomic = |range: &Range<usize>| {
         range.clone().any(|it| waits(tokens, it) || objects.contains(tokens.at(it)))
     };
@@ -92,8 +92,22 @@ pub(super) fn objects<'a>(tokens: &Tokens<'a>) -> HashSet<&'a str> {
     let is_type =
         |at: usize| matches!(tokens.at(at), "atomic" | "atomic_ref") && tokens.at(at + 1) == "<";
     let types = (0..tokens.len()).filter(|&at| is_type(at) && tokens.is_of_program(at));
-    let name = |at: usize| declared(tokens, tokens.behind_angles(at + 1, tokens.len())?, false);
-    types.filter_map(name).map(|it| tokens.at(it.0)).collect()
+    let names = types.map(|at| {
+        let mut depth = 0_i32;
+        let mut behind = at + 1;
+        while behind < tokens.len() {
+            match tokens.at(behind) {
+                "<" => depth += 1,
+                ">" => depth -= 1,
+                ";" | "{" | "}" => break,
+                _ if depth == 0 && tokens.is_word(behind) => return tokens.at(behind),
+                _ => {}
+            }
+            behind += 1;
+        }
+        ""
+    });
+    names.filter(|name| !name.is_empty()).collect()
 }
 
 /// Returns true for a call of an atomic operation whose result depends on another thread.
