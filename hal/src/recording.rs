@@ -11,7 +11,6 @@
 //! The latest [`LIMIT`] calls are kept. A forked child records nothing until it begins a session of its own.
 
 mod clock;
-mod host_clock;
 mod report;
 mod state;
 mod work;
@@ -27,12 +26,12 @@ use crate::properties::DeviceId;
 use crate::stream::Stream;
 use crate::submission::some_may_capture;
 use clock::{Marker, Timing};
-use host_clock::now;
 use state::State;
 use std::cell::Cell;
 use std::mem;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 /// The number of calls that are kept; earlier ones are left out of the result, and the result says how many.
 pub const LIMIT: usize = 1 << 18;
@@ -247,6 +246,12 @@ pub fn wait_event(stream: &dyn Stream, event: &dyn Event) -> Result<()> {
         STATE.lock().device(stream.device_id()).clocks.wait(stream.id());
     }
     stream.wait_event(event)
+}
+
+/// Returns the nanoseconds since the process first recorded something.
+fn now() -> u64 {
+    static BEGIN: OnceLock<Instant> = OnceLock::new();
+    BEGIN.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
 /// Returns the line that causes the calling thread's calls, and the thread's number.

@@ -218,22 +218,20 @@ pub(super) struct Call<'a> {
 
 /// Computes when the work of calls began, on the host's clock.
 #[derive(Debug)]
-pub(super) struct Timeline<C> {
-    /// Returns nanoseconds for a time of the host.
-    host_clock: C,
+pub(super) struct Timeline {
     /// The host's time minus the device's, by device and segment.
     differences: HashMap<(u16, u32), i64>,
     /// The end of each stream's last work: by the device, and as shown.
     ends: HashMap<u64, (i64, i64)>,
 }
 
-impl<C: Fn(u64) -> i64> Timeline<C> {
+impl Timeline {
     /// Compares the clocks by these calls.
-    pub(super) fn of<'a>(calls: impl Iterator<Item = Call<'a>>, host_clock: C) -> Timeline<C> {
+    pub(super) fn of<'a>(calls: impl Iterator<Item = Call<'a>>) -> Timeline {
         let mut differences: HashMap<_, (i64, bool)> = HashMap::new();
         for Call { device, host, times, .. } in calls {
-            let marker = host_clock(times.marker.1) - times.marker.0;
-            let least = marker.max(host_clock(host.1) - times.end);
+            let marker = times.marker.1 as i64 - times.marker.0;
+            let least = marker.max(host.1 as i64 - times.end);
             let of = (device, times.segment);
             let (known, is_compared) = differences.entry(of).or_insert((least, times.is_compared));
             (*known, *is_compared) = (least.max(*known), times.is_compared);
@@ -244,7 +242,7 @@ impl<C: Fn(u64) -> i64> Timeline<C> {
             ((device, segment), next.map_or(known, |next| next.0.max(known)))
         };
         let differences = differences.iter().map(best).collect();
-        Timeline { host_clock, differences, ends: HashMap::new() }
+        Timeline { differences, ends: HashMap::new() }
     }
 
     /// Returns when the work of the next call began, and how long it took. The calls come in the order of their ends.
@@ -253,8 +251,7 @@ impl<C: Fn(u64) -> i64> Timeline<C> {
         let difference =
             self.differences.get(&(device, times.segment)).copied().unwrap_or_default();
         let (earlier, shown) = self.ends.get(&stream).copied().unwrap_or((i64::MIN, i64::MIN));
-        let begun =
-            if times.is_own { times.marker.0 } else { (self.host_clock)(host.0) - difference };
+        let begun = if times.is_own { times.marker.0 } else { host.0 as i64 - difference };
         let begun = begun.max(earlier).min(times.end);
         let length = times.end - begun;
         let start = (begun + difference).max(shown);

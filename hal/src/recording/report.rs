@@ -1,7 +1,6 @@
 //! A finished recording: its rows, and their table, timeline and page.
 
 use super::clock::Timeline;
-use super::host_clock::correction;
 use super::state::{Entry, More, State};
 use super::work::Kind;
 use crate::device::Device;
@@ -194,10 +193,8 @@ const COLUMNS: [&str; 10] =
 impl Recording {
     /// Returns the calls of some entries.
     pub(super) fn of(state: &State, numbers: Range<u64>, (begin, end): (u64, u64)) -> Recording {
-        let correction = correction();
-        let corrected = |time: u64| (time as f64 * correction) as i64;
-        let mut timeline = Timeline::of(state.entries.iter().filter_map(Entry::call), corrected);
-        let seconds = |time: i64| (time - corrected(begin)) as f64 * 1e-9;
+        let mut timeline = Timeline::of(state.entries.iter().filter_map(Entry::call));
+        let seconds = |time: i64| (time - begin as i64) as f64 * 1e-9;
         // The end of each stream's last work, as rounded.
         let mut ends: HashMap<u64, f64> = HashMap::new();
         let mut row = |(entry, work): (&Entry, Option<(i64, i64)>)| {
@@ -218,8 +215,8 @@ impl Recording {
                 device: entry.device.map(|it| state.devices[it as usize].id),
                 stream: entry.stream,
                 thread: entry.thread.into(),
-                start: seconds(corrected(entry.host.0)),
-                seconds: entry.host.1.saturating_sub(entry.host.0) as f64 * correction * 1e-9,
+                start: seconds(entry.host.0 as i64),
+                seconds: (entry.host.1 - entry.host.0) as f64 * 1e-9,
                 device_start: work.map(|it| it.0),
                 device_seconds: work.map(|it| it.1),
                 in_use,
@@ -233,7 +230,7 @@ impl Recording {
         Recording {
             dropped: numbers.end - numbers.start - rows.len() as u64,
             rows,
-            seconds: seconds(corrected(end)),
+            seconds: seconds(end as i64),
             devices: Vec::new(),
         }
     }

@@ -244,7 +244,7 @@ proptest! {
             let times = it.times.as_ref().expect("it was read");
             Call { device: 0, stream: it.stream, host: it.host, times }
         }
-        let mut timeline = Timeline::of(device.calls.iter().map(call), |time| time as i64);
+        let mut timeline = Timeline::of(device.calls.iter().map(call));
         let mut ends = [0; 4];
         for it in &device.calls {
             let (start, length) = timeline.place(call(it));
