@@ -33,8 +33,18 @@ pub(crate) struct Compiler {
 }
 
 /// What clang needs besides [`CLANG_OPTIONS`]: plain code objects without ROCm's headers, and
-/// nothing in the result that depends on where it was made.
-const HIP_OPTIONS: &[&str] = &["--no-gpu-bundle-output", "-nogpuinc", "-fuse-cuid=none", "-w"];
+/// nothing in the result that depends on where it was made. The linker leaves out what ROCm does not
+/// read: local symbols, which tell the compiler's counts of registers, and GNU's hash table.
+const HIP_OPTIONS: &[&str] = &[
+    "--no-gpu-bundle-output",
+    "-nogpuinc",
+    "-fuse-cuid=none",
+    "-w",
+    "-Xoffload-linker",
+    "--discard-all",
+    "-Xoffload-linker",
+    "--hash-style=sysv",
+];
 
 /// The version of code objects that ROCm loads since 5.0, and the first one with generic targets,
 /// which ROCm loads since 6.3.

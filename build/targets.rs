@@ -6,10 +6,11 @@ use super::{Built, TARGET_VARIABLE, units};
 use codegen::compile::embedded::{PackedObject, pack, share};
 use codegen::compile::{CodeCache, Target};
 use codegen::source::catalogue::{Group, catalogue};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
+use std::{fs, iter};
 
 /// The devices to compile for, in the order of the variable.
 #[derive(Debug)]
@@ -60,37 +61,38 @@ impl Targets {
     /// `code0.bin` and so on in `out`.
     pub(crate) fn build(&self, environment: &Environment, out: &Path) -> Result<Built, String> {
         let mut built = Built::default();
-        // Archives without a base, which later ones may have as theirs.
-        let mut bases: Vec<(usize, &Target, Vec<u8>)> = Vec::new();
+        // Each archive with the number of its base.
+        let mut archives: Vec<(Vec<u8>, Option<usize>)> = Vec::new();
         let mut costs = Costs::default();
         let groups = if self.0.is_empty() { Vec::new() } else { catalogue() };
         for (number, target) in self.0.iter().enumerate() {
             let embedded = compile(target, &groups, environment, out)?;
             built.warnings.extend(embedded.warning());
-            let base = bases.iter().find(|(_, it, _)| it.resembles(target));
-            let archive = pack(&embedded.objects, base.map(|(.., archive)| &archive[..]));
+            // The first of those that resemble the target most.
+            let likeness = |base: &usize| (self.0[*base].likeness(target), Reverse(*base));
+            let base = (0..number).filter(|it| likeness(it).0 > 0).max_by_key(likeness);
+            let bases: Vec<usize> = iter::successors(base, |it| archives[*it].1).collect();
+            let of_bases: Vec<&[u8]> = bases.iter().map(|it| &archives[*it].0[..]).collect();
+            let archive = pack(&embedded.objects, &of_bases);
             write(&out.join(format!("code{number}.bin")), &archive)?;
             costs.add(target, &groups, &archive);
-            let base_name = match base {
-                Some((base, ..)) => format!("Some(CODE{base})"),
-                None => "None".into(),
-            };
+            let names: Vec<String> =
+                [number].iter().chain(&bases).map(|it| format!("CODE{it}")).collect();
             // Writing to a String cannot fail.
             let _ = writeln!(
                 built.rows,
-                "    // SAFETY: this script compiled these sources, and packed them over this base.\n    \
-                 unsafe {{ EmbeddedTarget::new({:?}, {:?}, CODE{number}, {base_name}) }},",
+                "    // SAFETY: this script compiled these sources, and packed each over the next.\n    \
+                 unsafe {{ EmbeddedTarget::new({:?}, {:?}, &[{}]) }},",
                 target.to_string(),
                 embedded.compiler,
+                names.join(", "),
             );
             let _ = writeln!(
                 built.code,
                 "static CODE{number}: &[u8] = include_bytes!(concat!(env!(\"OUT_DIR\"), \
                  \"/code{number}.bin\"));"
             );
-            if base.is_none() {
-                bases.push((number, target, archive));
-            }
+            archives.push((archive, base));
         }
         if !self.0.is_empty() {
             write(&out.join("sizes.txt"), costs.table().as_bytes())?;

@@ -25,7 +25,7 @@ fn sizes_are_told_by_target_and_by_family() {
         let object = |(i, group): (u64, &Group)| {
             PackedObject::new(&group.specs(), &code(i).collect::<Vec<u8>>())
         };
-        let archive = pack(&(0..).zip(&chosen).map(object).collect::<Vec<_>>(), None);
+        let archive = pack(&(0..).zip(&chosen).map(object).collect::<Vec<_>>(), &[]);
         bytes += archive.len();
         costs.add(&target.parse().unwrap(), &chosen, &archive);
     }
@@ -99,22 +99,20 @@ fn targets(folder: &Path) -> Vec<(EmbeddedTarget, &'static [u8])> {
     let text = fs::read_to_string(folder.join("embedded.rs")).unwrap();
     let rows =
         text.lines().filter_map(|line| line.trim().strip_prefix("unsafe { EmbeddedTarget::new("));
-    let mut archives: BTreeMap<String, &'static [u8]> = BTreeMap::new();
+    let mut archives: BTreeMap<&str, &'static [u8]> = BTreeMap::new();
     let mut targets = Vec::new();
     for row in rows {
-        let row = row.strip_suffix(") },").unwrap();
         // The compiler's version may contain commas.
-        let [base, archive, described] = row.rsplitn(3, ", ").collect::<Vec<_>>()[..] else {
-            panic!("{row}")
-        };
+        let (described, names) = row.strip_suffix("]) },").unwrap().rsplit_once(", &[").unwrap();
         let (name, compiler) = described.split_once(", ").unwrap();
-        let file = format!("{}.bin", archive.to_lowercase());
-        let code: &[u8] = fs::read(folder.join(file)).unwrap().leak();
-        archives.insert(format!("Some({archive})"), code);
+        let names: Vec<&str> = names.split(", ").collect();
+        let file = format!("{}.bin", names[0].to_lowercase());
+        archives.insert(names[0], fs::read(folder.join(file)).unwrap().leak());
         let [name, compiler] = [name, compiler].map(|it| &*it.trim_matches('"').to_owned().leak());
-        let base = archives.get(base).copied();
+        let codes: Vec<&[u8]> = names.iter().map(|it| archives[it]).collect();
+        let code = codes[0];
         // SAFETY: the code is read, and never run.
-        targets.push((unsafe { EmbeddedTarget::new(name, compiler, code, base) }, code));
+        targets.push((unsafe { EmbeddedTarget::new(name, compiler, codes.leak()) }, code));
     }
     assert!(!targets.is_empty(), "{text}");
     targets

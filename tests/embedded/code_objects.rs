@@ -51,7 +51,8 @@ fn generic_code_says_so_in_its_header() {
     let made = units::compile(&compiler, &groups, &cache, &folder, environment.jobs()).unwrap();
     assert!(made.left_out.is_empty());
     // SAFETY: the archive is packed from the compiled code.
-    let embedded = unsafe { EmbeddedTarget::new("", "", pack(&made.objects, None).leak(), None) };
+    let embedded =
+        unsafe { EmbeddedTarget::new("", "", vec![&*pack(&made.objects, &[]).leak()].leak()) };
     for plan in &groups[0].plans {
         let code = embedded.code(&plan.spec().source()).unwrap();
         assert_eq!(examine(&code).unwrap(), Format::Elf);
@@ -127,7 +128,8 @@ fn compile(target: &str, flags: u32, wavefront: u64, one_in: usize) {
     let made = units::compile(&compiler, &groups, &cache, &scratch, environment.jobs()).unwrap();
     assert!(made.left_out.is_empty() && made.objects.len() == groups.len());
     // SAFETY: the archive is packed from the compiled code.
-    let embedded = unsafe { EmbeddedTarget::new("", "", pack(&made.objects, None).leak(), None) };
+    let embedded =
+        unsafe { EmbeddedTarget::new("", "", vec![&*pack(&made.objects, &[]).leak()].leak()) };
     let mut kernels = 0;
     let mut faults = Vec::new();
     for group in &groups {

@@ -75,7 +75,10 @@ fn compiled(name: &'static str) -> Option<(EmbeddedTarget, Vec<Group>)> {
     let cache = CodeCache::new(folder.join("objects"), 1 << 28);
     let made = units::compile(&compiler, &groups, &cache, &scratch, environment.jobs()).unwrap();
     // SAFETY: the archive is packed from the compiled code.
-    Some((unsafe { EmbeddedTarget::new(name, "", pack(&made.objects, None).leak(), None) }, groups))
+    Some((
+        unsafe { EmbeddedTarget::new(name, "", vec![&*pack(&made.objects, &[]).leak()].leak()) },
+        groups,
+    ))
 }
 
 /// Returns the names of a cubin's sections. A cubin's tables need not be aligned, which the crate

@@ -83,7 +83,7 @@ fn device() -> Arc<dyn Device> {
 fn embed(device: &Arc<dyn Device>, archive: Vec<u8>) {
     let name = device.properties().architecture.clone().leak();
     // SAFETY: the archive is packed from code that the fake driver compiled.
-    register(&[unsafe { EmbeddedTarget::new(name, "the double", archive.leak(), None) }]);
+    register(&[unsafe { EmbeddedTarget::new(name, "the double", vec![&*archive.leak()].leak()) }]);
 }
 
 fn arrays(device: &Arc<dyn Device>) -> (DeviceArray<f32>, DeviceArray<f32>) {
@@ -134,7 +134,7 @@ fn make_archive() {
     for (options, path) in [(options, path.clone()), (&virtual_options, format!("{path}.ptx"))] {
         let compilation = Compilation { options, ..compilation };
         let code = Nvrtc::new(12040).compile(&compilation).unwrap().code;
-        fs::write(path, pack(&[PackedObject::new(&specs, &code)], None)).unwrap();
+        fs::write(path, pack(&[PackedObject::new(&specs, &code)], &[])).unwrap();
     }
 }
 
@@ -252,7 +252,7 @@ fn code_that_the_driver_refuses_is_compiled() {
 #[ignore = "a process of code_that_the_driver_refuses_is_compiled"]
 fn add_with_bad_code() {
     let device = device();
-    embed(&device, pack(&[PackedObject::new(&additions(), b"\x7fELF of somebody else")], None));
+    embed(&device, pack(&[PackedObject::new(&additions(), b"\x7fELF of somebody else")], &[]));
     let (a, b) = arrays(&device);
     assert_eq!((&a + &b).unwrap().to_vec().unwrap(), [11.0, 22.0, 33.0]);
     assert_eq!((&a + 2.0).unwrap().to_vec().unwrap(), [3.0, 4.0, 5.0]);
@@ -309,7 +309,7 @@ fn add_by_ptx() {
     let path = env::var(ARCHIVE_VARIABLE).unwrap();
     let ptx = fs::read(format!("{path}.ptx")).unwrap().leak();
     // SAFETY: packed from what the double compiled.
-    register(&[unsafe { EmbeddedTarget::new("compute_75", "the double", ptx, None) }]);
+    register(&[unsafe { EmbeddedTarget::new("compute_75", "the double", vec![&*ptx].leak()) }]);
     embed(&device, fs::read(path).unwrap());
     let (a, b) = arrays(&device);
     // No code for this GPU.

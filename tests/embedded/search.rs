@@ -177,9 +177,9 @@ fn what_did_not_change_is_not_compiled_again() {
         let embedded = units::compile(compiler, groups, &cache, folder.path(), 3).unwrap();
         assert!(embedded.left_out.is_empty());
         assert_eq!(embedded.compiler, "clang version 20");
-        let archive = pack(&embedded.objects, None).leak();
+        let archive = pack(&embedded.objects, &[]).leak();
         // SAFETY: the code is never run.
-        let embedded = unsafe { EmbeddedTarget::new("gfx90a", "", archive, None) };
+        let embedded = unsafe { EmbeddedTarget::new("gfx90a", "", vec![&*archive].leak()) };
         // The code of every unit is found by the source of each of its specifications.
         for group in groups {
             for spec in group.specs() {
@@ -238,11 +238,12 @@ fn code_of_a_similar_target_is_packed_over_the_first_ones() {
     let variables = [
         ("PATH", path.to_str().unwrap()),
         ("OUT_DIR", out),
-        ("PYBIND_GPU_TARGET", "gfx1030 gfx90a gfx10-3-generic"),
+        ("PYBIND_GPU_TARGET", "gfx1030 gfx1100 gfx10-3-generic gfx1201 gfx12-generic"),
     ];
     embed::run(&environment(&folder, &variables)).unwrap();
     let text = fs::read_to_string(folder.path().join("embedded.rs")).unwrap();
-    for row in ["CODE0, None)", "CODE1, None)", "CODE2, Some(CODE0))", "static CODE2: &[u8]"] {
-        assert!(text.contains(row), "{row}: {text}");
+    for row in ["CODE0", "CODE1", "CODE2, CODE0", "CODE3, CODE1", "CODE4, CODE3, CODE1"] {
+        assert!(text.contains(&format!("\"clang version 20\", &[{row}])")), "{row}: {text}");
     }
+    assert!(text.contains("static CODE4: &[u8]"), "{text}");
 }

@@ -22,12 +22,12 @@ use xxhash_rust::xxh3::xxh3_64;
 // An archive of code: blocks of a few objects each, and an index of their modules by source. A block is compressed
 // as a whole, because objects resemble each other; the first use of an operation unpacks the block up to its
 // module. An archive may be packed over another one, its base: then each block holds what differs from the base's
-// block with the same number.
+// block with the same number. A base may have a base itself.
 //
 // All numbers are little-endian:
 // ```text
 // magic; checksum of the base's start, or 0                 8 bytes, u64
-// number of blocks, of entries, of kernels                  3 x u32
+// LZMA's properties; number of blocks, entries and kernels  4 x u32
 // blocks: start of the code, its packed and unpacked size   3 x u32 each
 // entries, sorted: a source's key; its block, the start     8 bytes, 4 x u32 each
 //     of its module in the block, the module's length
@@ -36,17 +36,15 @@ use xxhash_rust::xxh3::xxh3_64;
 // ```
 
 /// The magic number; a new form gets a new one.
-const MAGIC: [u8; 8] = *b"pygpuao4";
+const MAGIC: [u8; 8] = *b"pygpuao5";
+/// The place of LZMA's properties.
+const PROPERTIES: usize = 8 + 8;
 /// The place of the numbers of blocks, entries and kernels.
-const COUNTS: usize = 8 + 8;
+const COUNTS: usize = PROPERTIES + 4;
 const HEADER: usize = COUNTS + 3 * 4;
 const BLOCK: usize = 3 * 4;
 const KEY: usize = 8;
 const ENTRY: usize = KEY + 4 * 4;
-
-/// LZMA's `lc`, `lp` and `pb`, chosen for text and for instructions of whole words.
-#[cfg(any(test, feature = "embedded"))]
-const MODEL: [u32; 3] = [3, 0, 2];
 
 /// The largest size of a block.
 const MOST: usize = 1 << 28;
@@ -166,8 +164,19 @@ fn find(archive: &[u8], key: SourceKey) -> Option<Place> {
     (block < blocks).then_some(Place { block, start, length, checksum: checksum as u32 })
 }
 
-/// The first `length` bytes of a block; `None` if it is damaged.
-fn unpack(archive: &[u8], block: usize, length: Option<usize>, known: &[u8]) -> Option<Vec<u8>> {
+/// The first `length` bytes of a block of the first archive; the next one is its base, and so on. `None` if one is
+/// damaged.
+fn unpack(archives: &[&[u8]], block: usize, length: Option<usize>) -> Option<Vec<u8>> {
+    let (archive, bases) = archives.split_first()?;
+    let wanted = u64::from_le_bytes(*archive.get(MAGIC.len()..)?.first_chunk()?);
+    if bases.first().map_or(0, |it| identity(it)) != wanted {
+        return None;
+    }
+    let known = match bases.first() {
+        Some(base) if block < counts(base)[0] => unpack(bases, block, None)?,
+        _ => Vec::new(),
+    };
+    let properties = *archive.get(PROPERTIES)?;
     let record = archive.get(HEADER + BLOCK * block..)?.get(..BLOCK)?;
     let [start, packed, size] = [0, 4, 8].map(|at| number(record, at));
     let code = archive.get(start..start.checked_add(packed)?)?;
@@ -175,40 +184,14 @@ fn unpack(archive: &[u8], block: usize, length: Option<usize>, known: &[u8]) -> 
     if size > MOST || unpacked.len() > size {
         return None;
     }
-    decompress(code, size, known, &mut unpacked)?;
+    decompress(code, size, properties, &known, &mut unpacked)?;
     Some(unpacked)
 }
 
-/// Decompresses the start of a block.
-#[cfg(any(test, feature = "embedded"))]
-fn decompress(code: &[u8], size: usize, known: &[u8], unpacked: &mut [u8]) -> Option<()> {
-    use std::io::Read as _;
-    let [lc, lp, pb] = MODEL;
-    let preset = Some(known).filter(|it| !it.is_empty());
-    let mut reader =
-        lzma_rust2::LzmaReader::new(code, size as u64, lc, lp, pb, window(size, known), preset)
-            .ok()?;
-    reader.read_exact(unpacked).ok()
-}
-
-/// Without the feature a build does not contain code to decompress.
-#[cfg(not(any(test, feature = "embedded")))]
-fn decompress(_: &[u8], _: usize, _: &[u8], _: &mut [u8]) -> Option<()> {
-    None
-}
-
-/// A module; `None` if the archive or its base is damaged.
-fn module(archive: &[u8], base: Option<&[u8]>, place: Place) -> Option<Vec<u8>> {
-    let wanted = u64::from_le_bytes(*archive.get(MAGIC.len()..)?.first_chunk()?);
-    if base.map_or(0, identity) != wanted {
-        return None;
-    }
+/// A module of the first archive; `None` if that one or one of its bases is damaged.
+fn module(archives: &[&[u8]], place: Place) -> Option<Vec<u8>> {
     let Place { block, start, length, checksum: expected } = place;
-    let known = match base {
-        Some(base) if block < counts(base)[0] => unpack(base, block, None, &[])?,
-        _ => Vec::new(),
-    };
-    let mut code = unpack(archive, block, Some(start.checked_add(length)?), &known)?;
+    let mut code = unpack(archives, block, Some(start.checked_add(length)?))?;
     code.drain(..start);
     if checksum(&code) != expected {
         return None;
@@ -216,13 +199,34 @@ fn module(archive: &[u8], base: Option<&[u8]>, place: Place) -> Option<Vec<u8>> 
     absolute(code)
 }
 
+/// Decompresses the start of a block.
+#[cfg(any(test, feature = "embedded"))]
+fn decompress(
+    code: &[u8],
+    size: usize,
+    properties: u8,
+    known: &[u8],
+    unpacked: &mut [u8],
+) -> Option<()> {
+    use std::io::Read as _;
+    let (size, window) = (size as u64, window(size, known));
+    let known = Some(known).filter(|it| !it.is_empty());
+    let reader = lzma_rust2::LzmaReader::new_with_props(code, size, properties, window, known);
+    reader.ok()?.read_exact(unpacked).ok()
+}
+
+/// Without the feature a build does not contain code to decompress.
+#[cfg(not(any(test, feature = "embedded")))]
+fn decompress(_: &[u8], _: usize, _: u8, _: &[u8], _: &mut [u8]) -> Option<()> {
+    None
+}
+
 /// Code for one target.
 #[derive(Clone, Copy)]
 pub struct EmbeddedTarget {
     name: &'static str,
     compiler: &'static str,
-    archive: &'static [u8],
-    base: Option<&'static [u8]>,
+    archives: &'static [&'static [u8]],
 }
 
 impl fmt::Debug for EmbeddedTarget {
@@ -233,7 +237,8 @@ impl fmt::Debug for EmbeddedTarget {
 }
 
 impl EmbeddedTarget {
-    /// Code for the target of this name (see [`Target`]) by a compiler, as [`pack`] returned it for this base.
+    /// Code for the target of this name (see [`Target`]) by a compiler. The first archive is what [`pack`] returned
+    /// for the others, which are its bases.
     ///
     /// # Safety
     /// The compiler made each object of the archive from the source under which it is stored: devices run the
@@ -241,10 +246,16 @@ impl EmbeddedTarget {
     pub const unsafe fn new(
         name: &'static str,
         compiler: &'static str,
-        archive: &'static [u8],
-        base: Option<&'static [u8]>,
+        archives: &'static [&'static [u8]],
     ) -> EmbeddedTarget {
-        EmbeddedTarget { name, compiler, archive, base }
+        EmbeddedTarget { name, compiler, archives }
+    }
+
+    const fn archive(&self) -> &'static [u8] {
+        match self.archives {
+            [archive, ..] => archive,
+            [] => &[],
+        }
     }
 
     /// Returns the name of the target: `gfx90a:xnack-`.
@@ -259,17 +270,17 @@ impl EmbeddedTarget {
 
     /// The number of kernels.
     pub const fn kernel_count(&self) -> usize {
-        kernels(self.archive)
+        kernels(self.archive())
     }
 
     /// Bytes in the program.
     pub const fn bytes(&self) -> usize {
-        self.archive.len()
+        self.archive().len()
     }
 
     /// The code with the kernels of a specification's source, unpacked, if there is any.
     pub fn code(&self, source: &str) -> Option<Vec<u8>> {
-        module(self.archive, self.base, find(self.archive, SourceKey::of(source))?)
+        module(self.archives, find(self.archive(), SourceKey::of(source))?)
     }
 }
 
@@ -281,7 +292,7 @@ static REGISTERED: RwLock<Vec<EmbeddedTarget>> = RwLock::new(Vec::new());
 pub fn register(targets: &[EmbeddedTarget]) {
     let mut registered = REGISTERED.write().unpoisoned();
     for target in targets {
-        if !registered.iter().any(|it| std::ptr::eq(it.archive, target.archive)) {
+        if !registered.iter().any(|it| std::ptr::eq(it.archive(), target.archive())) {
             registered.push(*target);
         }
     }
@@ -317,7 +328,7 @@ impl EmbeddedModule {
         let fitting = registered.iter().filter_map(|&target| {
             let code: Target = target.name.parse().ok()?;
             let fit = code.fit(&device)?;
-            let id = ModuleId(target.archive.as_ptr() as usize, find(target.archive, key)?);
+            let id = ModuleId(target.archive().as_ptr() as usize, find(target.archive(), key)?);
             Some((fit, EmbeddedModule { id, target }))
         });
         let mut fitting: Vec<_> = fitting.collect();
@@ -332,7 +343,7 @@ impl EmbeddedModule {
 
     /// Its code; `None` if it is damaged.
     pub fn code(&self) -> Option<Vec<u8>> {
-        module(self.target.archive, self.target.base, self.id.1)
+        module(self.target.archives, self.id.1)
     }
 }
 
@@ -362,7 +373,7 @@ mod tests {
         archive: &'static [u8],
     ) -> EmbeddedTarget {
         // SAFETY: the code is looked up, and never run.
-        unsafe { EmbeddedTarget::new(name, compiler, archive, None) }
+        unsafe { EmbeddedTarget::new(name, compiler, vec![archive].leak()) }
     }
 
     fn packed() -> (&'static [u8], [KernelSpec; 3], Vec<u8>) {
@@ -372,7 +383,7 @@ mod tests {
             PackedObject::new(slice::from_ref(&other), b"small"),
             PackedObject::new(&[a.clone(), b.clone()], &code),
         ];
-        (pack(&objects, None).leak(), [a, b, other], code)
+        (pack(&objects, &[]).leak(), [a, b, other], code)
     }
 
     #[test]
@@ -399,7 +410,7 @@ mod tests {
             PackedObject::new(&two, &code[..120_000]),
             PackedObject::new(slice::from_ref(&other), &code[120_000..]),
         ];
-        let archive = pack(&objects, None);
+        let archive = pack(&objects, &[]);
         let shares = [share(&archive, &two), share(&archive, slice::from_ref(&other))];
         let [blocks, ..] = counts(&archive);
         let missing = archive.len() - HEADER - BLOCK * blocks - shares.iter().sum::<usize>();
@@ -416,7 +427,7 @@ mod tests {
         let [a, b, other] = specs();
         let text = vec![b'a'; LONG / 2];
         let object = |spec| PackedObject::new(slice::from_ref(spec), &text);
-        let archive = pack(&[object(&a), object(&b), object(&other)], None);
+        let archive = pack(&[object(&a), object(&b), object(&other)], &[]);
         let block =
             |spec: &KernelSpec| find(&archive, SourceKey::of(&spec.source())).map(|it| it.block);
         assert_eq!([&a, &b, &other].map(block), [Some(0), Some(0), Some(1)]);
@@ -429,7 +440,7 @@ mod tests {
         let place = find(whole, key).expect("it is there");
         for length in (0..whole.len()).step_by(7) {
             let cut = &whole[..length];
-            assert_eq!(module(cut, None, place), None);
+            assert_eq!(module(&[cut], place), None);
             find(cut, key);
         }
         // Of any changed byte, the module is whole or refused.
@@ -437,7 +448,7 @@ mod tests {
         for at in 0..whole.len() {
             let mut damaged = whole.to_vec();
             damaged[at] ^= 0xff;
-            let found = find(&damaged, key).map(|place| module(&damaged, None, place));
+            let found = find(&damaged, key).map(|place| module(&[&damaged], place));
             match found.flatten() {
                 Some(found) => assert_eq!(found, code, "{at}"),
                 None => refused += 1,
@@ -468,24 +479,37 @@ mod tests {
             ];
             (objects, codes)
         };
-        let base: &[u8] = pack(&objects(0).0, None).leak();
+        let base: &[u8] = pack(&objects(0).0, &[]).leak();
         assert_eq!(counts(base), [2, 3, 3]);
         let (similar, codes) = objects(1);
-        let another = pack(&objects(2).0, None);
-        let archive: &[u8] = pack(&similar, Some(base)).leak();
-        assert!(archive.len() < base.len() / 50, "{} and {}", archive.len(), base.len());
-        for (spec, code) in [(&a, &codes[0]), (&b, &codes[0]), (&other, &codes[1])] {
-            let place = find(archive, SourceKey::of(&spec.source())).expect("it is there");
-            assert_eq!(module(archive, Some(base), place).as_ref(), Some(code));
-            assert_eq!(module(archive, None, place), None);
-            assert_eq!(module(archive, Some(&another), place), None);
-            assert_eq!(module(base, Some(&another), place), None);
+        let another = pack(&objects(2).0, &[]);
+        let archive: &[u8] = pack(&similar, &[base]).leak();
+        let (last, last_codes) = objects(3);
+        let over_both = pack(&last, &[archive, base]);
+        for archive in [archive, &over_both] {
+            assert!(archive.len() < base.len() / 50, "{} and {}", archive.len(), base.len());
+        }
+        for (spec, k) in [(&a, 0), (&b, 0), (&other, 1)] {
+            let place =
+                |archive| find(archive, SourceKey::of(&spec.source())).expect("it is there");
+            let [of_archive, of_both] = [archive, &over_both].map(place);
+            assert_eq!(module(&[archive, base], of_archive).as_ref(), Some(&codes[k]));
+            assert_eq!(
+                module(&[&over_both, archive, base], of_both).as_ref(),
+                Some(&last_codes[k])
+            );
+            for others in [vec![], vec![&another[..]], vec![base, archive], vec![archive]] {
+                let archives = |first| [&[first], &others[..]].concat();
+                assert_eq!(module(&archives(archive), of_archive), None);
+                assert_eq!(module(&archives(&over_both), of_both), None);
+            }
+            assert_eq!(module(&[base, &another], of_archive), None);
         }
         // A base without some of the units.
-        let part = pack(&similar[..1], None);
-        let archive = pack(&similar, Some(&part));
+        let part = pack(&similar[..1], &[]);
+        let archive = pack(&similar, &[&part]);
         let place = find(&archive, SourceKey::of(&other.source())).expect("it is there");
-        assert_eq!(module(&archive, Some(&part), place).as_ref(), Some(&codes[1]));
+        assert_eq!(module(&[&archive, &part], place).as_ref(), Some(&codes[1]));
     }
 
     #[test]
@@ -497,7 +521,7 @@ mod tests {
              .reg .b32 %r<9>;\nmov.u32 %r7, %tid.x;\nret;\n}}\n\0"
         );
         let object = PackedObject::of_ptx(slice::from_ref(&a), text.as_bytes()).expect("PTX");
-        let archive = pack(&[object], None).leak();
+        let archive = pack(&[object], &[]).leak();
         let code = target("compute_75", "", archive).code(&a.source()).expect("it is there");
         assert_eq!(code, text.replace("%r7", "%r1").into_bytes());
     }
@@ -506,7 +530,7 @@ mod tests {
     fn devices_get_the_code_that_suits_them_best() {
         let [a, _, other] = specs();
         let object = |code: &'static [u8]| {
-            pack(&[PackedObject::new(slice::from_ref(&a), code)], None).leak() as &[u8]
+            pack(&[PackedObject::new(slice::from_ref(&a), code)], &[]).leak() as &[u8]
         };
         let (plain, exact, newer) = (object(b"plain"), object(b"exact"), object(b"newer"));
         let targets = [

@@ -42,12 +42,12 @@ pub const TARGETS: &str = "sm_ and a compute capability (sm_90), compute_ and on
 /// Sets of targets that have a name.
 ///
 /// `release` is the code of published wheels, which have less than 20 MB. PTX is for every GPU since Turing; exact code
-/// for Ampere and Ada (8.x) accompanies it, because they are used most, and each further architecture of NVIDIA's adds
-/// 2.4 MB. For AMD it has exact code for the GPUs that ROCm supports most widely, because ROCm before 6.3 loads no
+/// for Ampere and Ada (8.x) and for Hopper (9.0) accompanies it, because they are used most, and each further
+/// architecture of NVIDIA's adds 2 MB. For AMD it has exact code for the GPUs that ROCm supports most widely, because ROCm before 6.3 loads no
 /// generic code, and generic code for the others.
 const SETS: [(&str, &str); 1] = [(
     "release",
-    "compute_75 sm_80 gfx942 gfx90a gfx1030 gfx1100 gfx1201 gfx9-generic gfx9-4-generic \
+    "compute_75 sm_80 sm_90 gfx942 gfx90a gfx1030 gfx1100 gfx1201 gfx9-generic gfx9-4-generic \
      gfx10-1-generic gfx10-3-generic gfx11-generic gfx12-generic",
 )];
 
@@ -180,23 +180,25 @@ impl Target {
         }
     }
 
-    /// Returns true if code for both targets has many of the same bytes: code for two features of an AMD processor,
-    /// for processors of a generic target and that target, and for processors of one generation.
-    pub fn resembles(&self, other: &Target) -> bool {
+    /// Returns how many of the same bytes code for both targets has, where 0 is few: 3 for an AMD processor's features,
+    /// or for a generic target and its processors; 2 for AMD's processors of one generation; 1 for gfx11 and gfx12.
+    pub fn likeness(&self, other: &Target) -> u32 {
         let (Target::Hip { processor: a, .. }, Target::Hip { processor: b, .. }) = (self, other)
         else {
-            return false;
+            return 0;
         };
         let includes = |name: &str, processor: &str| {
             GENERIC.iter().any(|(it, all)| *it == name && all.contains(&processor))
         };
         let generation = |it: &str| {
-            ["gfx9", "gfx10", "gfx11", "gfx12"].into_iter().find(|name| it.starts_with(name))
+            (9..=12).find(|generation| it.starts_with(&format!("gfx{generation}"))).unwrap_or(0)
         };
-        a == b
-            || includes(a, b)
-            || includes(b, a)
-            || (generation(a).is_some() && generation(a) == generation(b))
+        match [generation(a), generation(b)] {
+            _ if a == b || includes(a, b) || includes(b, a) => 3,
+            [a, b] if a > 0 && a == b => 2,
+            [11, 12] | [12, 11] => 1,
+            _ => 0,
+        }
     }
 
     /// Parses a list of targets separated by commas, semicolons or white space, and removes duplicates.
@@ -401,24 +403,24 @@ mod tests {
     }
 
     #[test]
-    fn targets_of_a_generation_resemble_each_other() {
-        for (a, b) in [
-            ("gfx90a", "gfx90a:xnack-"),
-            ("gfx90a", "gfx942"),
-            ("gfx942", "gfx9-4-generic"),
-            ("gfx1030", "gfx10-1-generic"),
-            ("gfx11-generic", "gfx1151"),
-            ("gfx1201", "gfx12-generic"),
+    fn targets_of_a_generation_are_alike() {
+        for (a, b, likeness) in [
+            ("gfx90a", "gfx90a:xnack-", 3),
+            ("gfx942", "gfx9-4-generic", 3),
+            ("gfx11-generic", "gfx1151", 3),
+            ("gfx1201", "gfx12-generic", 3),
+            ("gfx90a", "gfx942", 2),
+            ("gfx1030", "gfx10-1-generic", 2),
+            ("gfx1100", "gfx1201", 1),
+            ("gfx12-generic", "gfx1100", 1),
+            ("gfx90a", "gfx1030", 0),
+            ("gfx1030", "gfx1100", 0),
+            ("gfx803", "gfx801", 0),
+            ("sm_80", "sm_86", 0),
+            ("compute_75", "compute_75", 0),
         ] {
-            assert!(target(a).resembles(&target(b)) && target(b).resembles(&target(a)), "{a} {b}");
-        }
-        for (a, b) in [
-            ("gfx90a", "gfx1030"),
-            ("gfx1030", "gfx1100"),
-            ("sm_80", "sm_86"),
-            ("compute_75", "compute_75"),
-        ] {
-            assert!(!target(a).resembles(&target(b)), "{a} {b}");
+            assert_eq!(target(a).likeness(&target(b)), likeness, "{a} {b}");
+            assert_eq!(target(b).likeness(&target(a)), likeness, "{b} {a}");
         }
     }
 

@@ -1,8 +1,8 @@
 //! Archives of code, which the facade's build makes.
 
 use super::{
-    BLOCK, ENTRY, HEADER, MAGIC, MODEL, PackedObject, Place, SourceKey, checksum, find, identity,
-    number, unpack, window,
+    BLOCK, ENTRY, HEADER, MAGIC, PackedObject, Place, SourceKey, checksum, find, identity, number,
+    unpack, window,
 };
 use crate::source::KernelSpec;
 use std::collections::HashSet;
@@ -18,15 +18,17 @@ pub(super) const LONG: usize = 1 << 20;
 
 /// Returns an archive of these objects, for [`EmbeddedTarget::new`](super::EmbeddedTarget::new).
 ///
-/// A base, which is an archive of objects of the same units, makes the archive small if its code is similar. It must
-/// not have a base itself.
-pub fn pack(objects: &[PackedObject], base: Option<&[u8]>) -> Vec<u8> {
+/// A base, which is an archive of objects of the same units, makes the archive small if its code is similar. The second
+/// base is the first one's own, and so on.
+pub fn pack(objects: &[PackedObject], bases: &[&[u8]]) -> Vec<u8> {
+    let base = bases.first();
+    let model = objects.first().map_or(TEXT, |object| model(&object.code()));
     let kernels = objects.iter().map(|it| it.kernels).sum::<usize>();
     let mut entries: Vec<(SourceKey, [usize; 4])> = Vec::new();
     let mut codes: Vec<Vec<u8>> = Vec::new();
     let alone = in_threads(objects.len(), |object| match base {
         Some(_) => 0,
-        None => compress(&objects[object].code(), &[]).len(),
+        None => compress(&objects[object].code(), model, &[]).len(),
     });
     let mut size = 0;
     for (object, alone) in objects.iter().zip(alone) {
@@ -48,16 +50,17 @@ pub fn pack(objects: &[PackedObject], base: Option<&[u8]>) -> Vec<u8> {
         }
     }
     let compressed = in_threads(codes.len(), |block| {
-        let known = base.and_then(|it| unpack(it, block, None, &[])).unwrap_or_default();
-        compress(&codes[block], &known)
+        compress(&codes[block], model, &unpack(bases, block, None).unwrap_or_default())
     });
     entries.sort();
     let mut archive = MAGIC.to_vec();
-    archive.extend(base.map_or(0, identity).to_le_bytes());
+    archive.extend(base.map_or(0, |it| identity(it)).to_le_bytes());
     let number = |archive: &mut Vec<u8>, value: usize| {
         archive.extend((value as u32).to_le_bytes());
     };
-    for value in [codes.len(), entries.len(), kernels] {
+    let [lc, lp, pb] = model;
+    let properties = ((pb * 5 + lp) * 9 + lc) as usize;
+    for value in [properties, codes.len(), entries.len(), kernels] {
         number(&mut archive, value);
     }
     let mut start = HEADER + BLOCK * codes.len() + ENTRY * entries.len();
@@ -105,9 +108,25 @@ fn in_threads<T: Send>(count: usize, compute: impl Fn(usize) -> T + Sync) -> Vec
     (0..count).filter_map(|number| parts[number % threads].next()).collect()
 }
 
-fn compress(code: &[u8], known: &[u8]) -> Vec<u8> {
+/// LZMA's `lc`, `lp` and `pb`.
+type Model = [u32; 3];
+
+/// The model for text.
+const TEXT: Model = [3, 0, 2];
+
+/// Returns the model for a target's code: NVIDIA's instructions have 16 bytes, and AMD's 4 or 8.
+fn model(code: &[u8]) -> Model {
+    // The field `e_machine` of an ELF file.
+    match code.get(0x12..0x14) {
+        Some([190, 0]) => [1, 3, 4],
+        Some([224, 0]) => [0, 2, 2],
+        _ => TEXT,
+    }
+}
+
+fn compress(code: &[u8], model: Model, known: &[u8]) -> Vec<u8> {
     let mut options = lzma_rust2::LzmaOptions::with_preset(6);
-    [options.lc, options.lp, options.pb] = MODEL;
+    [options.lc, options.lp, options.pb] = model;
     options.nice_len = 128;
     options.dict_size = window(code.len(), known);
     if !known.is_empty() {
