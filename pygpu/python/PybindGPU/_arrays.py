@@ -23,7 +23,7 @@ _PAGE = mmap.PAGESIZE
 
 
 class DeviceArray(Keeper, _core.BufferExporter):
-    """Elements in host memory, and room for them in device memory once it is allocated.
+    """Elements in host memory, and device memory of the same size once it is allocated.
 
     ``DeviceArray(size)`` and ``DeviceArray(shape, flag_c_contiguous=1)`` make page-locked host
     memory. The other constructors use the caller's memory: ``DeviceArray(pointer, shape,
@@ -33,8 +33,8 @@ class DeviceArray(Keeper, _core.BufferExporter):
     Device memory is allocated by :meth:`allocate`, unless its address is passed. Copies wait until
     they are done. Types are not compared: a contiguous buffer with enough bytes is read as elements
     of this class. Addresses are the caller's responsibility: memory must stay in place as long as
-    the array. Failures leave a status in :meth:`last_status`: an address that is zero, not aligned
-    or not mapped, and unknown device memory.
+    the array. These failures leave a status in :meth:`last_status`: an address that is zero, not
+    aligned or not mapped, and unknown device memory.
 
     >>> from PybindGPU import backend
     >>> x = np.arange(6).reshape(2, 3)
@@ -50,10 +50,10 @@ class DeviceArray(Keeper, _core.BufferExporter):
 
     Parameters
     ----------
-    *args : int, sequence of int, pointer or buffer. A number of elements or a shape; before a shape
-        a ``ptr_wrapper`` to host memory, or the addresses of host and device memory; or a buffer.
-    **flags : int. ``flag_c_contiguous``: 1 for C's order, 0 for Fortran's, also as the last of
-        ``args``.
+    *args : int, sequence of int, pointer or buffer. A number of elements, a shape or a buffer. A
+        ``ptr_wrapper`` to host memory, or addresses of host and device memory, may precede a shape.
+    **flags : int. ``flag_c_contiguous``: 1 for C's order, 0 for Fortran's. The last of ``args`` may
+        be this flag.
     """
 
     dtype: np.dtype[Any]
@@ -127,7 +127,7 @@ class DeviceArray(Keeper, _core.BufferExporter):
         _check_size("the host pointer", block, nbytes)
         self._raw = block is None
         memory: Any = (ctypes.c_char * nbytes).from_address(address)
-        # Users of the array's buffer also keep the memory's owner.
+        # Users of the array's buffer also keep the memory's owner alive.
         memory._keep = (host, block and block.memory)
         self._array = np.ndarray(self._shape, self.dtype, buffer=memory, order=self._order)
         self._source = block or Block(None, address, nbytes)
@@ -183,7 +183,7 @@ class DeviceArray(Keeper, _core.BufferExporter):
         return block is None or block.alive
 
     def allocate(self) -> cudaError_t:
-        """Allocates device memory, undefined; returns the status, which fails the second time."""
+        """Allocates undefined device memory; returns the status, a failure the second time."""
         return self._status_of(self._allocate)
 
     def to_device(self) -> cudaError_t:
@@ -310,7 +310,7 @@ def _address(name: str, value: Any) -> tuple[int, Block | None]:
 
 
 def _host_address(name: str, value: Any) -> tuple[int, Block | None]:
-    """Returns the same for host memory."""
+    """Like :func:`_address`, for host memory."""
     if isinstance(value, ptr_wrapper) and not value.is_safe():
         raise refusal(f"{name} is {value!r}; host memory that Python manages is needed")
     return _address(name, value)

@@ -38,7 +38,7 @@ def _ordinal(device: int) -> int:
 class cudaEvent_t(Keeper):
     """An event, which marks a position in a stream's work.
 
-    ``flags`` combine 1 (a waiting thread sleeps), 2 (no timing) and 4 (for processes; needs 2).
+    ``flags`` is a sum of 1 (a waiting thread sleeps), 2 (no timing), 4 (for IPC; needs 2).
 
     >>> event = cudaEvent_t()
     >>> cudaEventRecord(event), int(event.get()) >= 0
@@ -49,7 +49,7 @@ class cudaEvent_t(Keeper):
         self._event = self._attempt(_core.Event, flags)
 
     def get(self) -> handle_wrapper:
-        """Returns the driver's handle, of which C functions take ``int()``; 0 after a failure."""
+        """Returns the driver's handle, 0 after a failure; pass ``int(handle)`` to C functions."""
         handle = 0 if self._event is None else self._event.handle
         return handle_wrapper("cudaEvent_t", handle, self)
 
@@ -57,8 +57,8 @@ class cudaEvent_t(Keeper):
 class cudaStream_t(Keeper):
     """A queue of work that the device runs in order.
 
-    With ``flags`` 1 it does not wait for the default stream. Smaller numbers of ``priority`` run
-    first where the device distinguishes them.
+    With ``flags`` 1 it does not wait for the default stream. Work of streams with a
+    smaller ``priority`` runs first if the device supports priorities.
 
     >>> stream = cudaStream_t(flags=1)
     >>> bool(cudaEventRecord(cudaEvent_t(), stream)), int(stream.get()) > 0
@@ -69,7 +69,7 @@ class cudaStream_t(Keeper):
         self._stream = self._attempt(_core.Stream, flags, priority)
 
     def get(self) -> handle_wrapper:
-        """Returns the driver's handle, of which C functions take ``int()``; 0 after a failure."""
+        """Returns the driver's handle, 0 after a failure; pass ``int(handle)`` to C functions."""
         handle = 0 if self._stream is None else self._stream.handle
         return handle_wrapper("cudaStream_t", handle, self)
 
@@ -165,7 +165,7 @@ class cudaDeviceProp(Keeper):
         return self._name
 
     def uuid(self) -> str:
-        """Returns the 16 bytes that identify the device in hexadecimal; none on the host."""
+        """Returns the device's 16 identifying bytes in hexadecimal; empty on the host."""
         return self._uuid
 
     def pciBusID(self) -> int:

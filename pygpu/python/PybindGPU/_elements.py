@@ -17,7 +17,7 @@ SUPPORTED_DTYPES = tuple(np.dtype(code).name for code in _CODES)
 
 
 class UnsupportedDataType(Exception):
-    """The elements' type is none of the ten, or an argument is neither data nor a shape.
+    """A type of elements is not one of the ten, or an argument is neither data nor a shape.
 
     >>> import PybindGPU
     >>> PybindGPU.GPUArray((2,), dtype="float16")
@@ -28,7 +28,7 @@ class UnsupportedDataType(Exception):
 
 
 class _Dtype(IntEnum):
-    """An element type by number or by name, each also as ``int16_alias`` and so on.
+    """An element type by number or by name; each has an alias, such as ``int16_alias``.
 
     >>> import PybindGPU
     >>> PybindGPU.dtype.float32, PybindGPU.dtype(6).name
@@ -141,7 +141,7 @@ class ptr_wrapper:
         return pointer
 
     def create(self, N: int) -> None:
-        """Allocates host memory for ``N`` elements, undefined, and points there instead."""
+        """Allocates host memory for ``N`` undefined elements, and points to it from now on."""
         block = Block.on_host(count("N", N), self.dtype)
         self.destroy()
         self._block = block

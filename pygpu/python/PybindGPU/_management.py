@@ -68,7 +68,7 @@ class nvmlReturn_t(Code):
 
 
 class _Failure(Exception):
-    """A number other than 0."""
+    """The failure of a call: a number other than 0."""
 
 
 class _Library:
@@ -79,7 +79,7 @@ class _Library:
     init: str
     init_arguments: tuple[Any, ...] = ()
     shutdown: str
-    # The library's numbers in NVML's.
+    # NVML's number for each number of the library.
     numbers: dict[int, int] = {}  # noqa: RUF012
     utilization: Callable[..., tuple[int, int]]
     memory: Callable[..., tuple[int, int, int]]
@@ -249,7 +249,7 @@ def _announced(status: nvmlReturn_t) -> nvmlReturn_t:
 def nvmlInit() -> nvmlReturn_t:
     """Opens the vendor's management library; returns the status, 12 if it is not installed.
 
-    Each call needs one of :func:`nvmlShutdown`.
+    Each call needs a call of :func:`nvmlShutdown` later.
 
     >>> if nvmlInit():  # where the vendor's library is installed
     ...     free, total, used = nvmlDevice(0).memory_info()  # bytes
@@ -284,7 +284,7 @@ def nvmlShutdown() -> nvmlReturn_t:
 class nvmlDevice:
     """The device number ``device`` of the management library.
 
-    NVML and ROCm SMI count all devices of the machine, whatever ``CUDA_VISIBLE_DEVICES`` hides.
+    NVML and ROCm SMI also count devices that ``CUDA_VISIBLE_DEVICES`` hides.
 
     >>> if nvmlInit():
     ...     device = nvmlDevice(0)
@@ -314,7 +314,7 @@ class nvmlDevice:
         return value
 
     def utilization_rates(self) -> tuple[int, ...]:
-        """Returns the percentages of time that kernels ran and memory was used; 0 on failure."""
+        """Returns the percentages of time in which kernels ran and used memory; 0 on failure."""
         return self._read("utilization", (0, 0))
 
     def memory_info(self) -> tuple[int, ...]:

@@ -79,7 +79,7 @@ class Code(Status):
 class cudaError_t(Code):
     """The status of a call: true for a success, and equal to the number ``code``.
 
-    The number is the driver's: ``cudaError_t`` and ``hipError_t`` agree on nearly all.
+    The number is the driver's: ``cudaError_t`` and ``hipError_t`` agree on nearly all numbers.
 
     >>> cudaError_t(0)
     <CudaError: 'code=0'>
@@ -167,7 +167,7 @@ class Keeper:
 
 
 def cudaGetErrorName(error: cudaError_t) -> str:
-    """Returns the vendor's runtime library's name of ``error``: ``hipErrorOutOfMemory``."""
+    """Returns the vendor's name of ``error``, for example ``hipErrorOutOfMemory``."""
     return instance("error", error, cudaError_t).name
 
 
@@ -178,7 +178,7 @@ def cudaGetErrorString(error: cudaError_t) -> str:
 
 
 def cudaGetLastError() -> cudaError_t:
-    """Returns the status of this thread's last failed call, and forgets it; else a success."""
+    """Returns and forgets the status of this thread's last failed call; a success if none."""
     status = getattr(_last, "status", None)
     _last.status = None
     return cudaError_t(SUCCESS) if status is None else status

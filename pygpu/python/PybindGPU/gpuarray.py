@@ -166,7 +166,7 @@ class GPUArray:
     *args : numpy.ndarray, list or tuple. Data, or a shape; ``shape=`` also works.
     **kwargs : object. ``dtype``, the type of the elements with a shape; ``order``, "C" or "F", the
         memory order with a shape; ``copy``, True for a copy of the array as the host side (arrays
-        with gaps are always copied); ``allocator``, the only argument then, the owner of the device
+        with gaps are always copied); ``allocator``, a sole argument, the owner of the device
         memory: an :class:`Allocator`, a :class:`PagelockedAllocator` or an array of another
         library.
     """
@@ -266,9 +266,9 @@ class GPUArray:
         return describe(self, self.ptr, None, hold=block and block.memory)
 
     def get(self, copy: bool = False) -> np.ndarray:
-        """Copies the elements to host memory; returns it as a numpy array, or a ``copy`` of it.
+        """Copies the elements to host memory; returns this memory, or a ``copy``, as a numpy array.
 
-        Programs change the memory before :meth:`to_device`. Raises ``pygpu.driver.Error`` if the
+        Change the memory, then call :meth:`to_device`. Raises ``pygpu.driver.Error`` if the
         constructor failed. If only the copy fails, :attr:`last_status` has the reason.
         """
         if self._device_array._array is None:
@@ -320,7 +320,7 @@ class GPUArray:
         raise ValueError(self._refusal(given))
 
     def __getitem__(self, index: Any) -> GPUArray:
-        """Copies the elements to host memory, and a part of them to a new array."""
+        """Copies the elements to host memory; returns the indexed part as a new array."""
         part = GPUArray(np.array(self.get()[index], order="C"))
         part.to_device()
         return part

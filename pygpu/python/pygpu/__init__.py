@@ -1,4 +1,4 @@
-"""GPU arrays on NVIDIA GPUs, AMD GPUs or the CPU, chosen when the program starts.
+"""GPU arrays on NVIDIA GPUs, AMD GPUs or the CPU.
 
 The modules have PyCUDA's names: ``pygpu.gpuarray``, ``pygpu.driver``, ``pygpu.autoinit`` and
 so on. Importing them does not use a GPU; the first use of a device opens a backend.

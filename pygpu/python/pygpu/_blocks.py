@@ -19,7 +19,7 @@ def checking(*kinds: str) -> Iterator[None]:
     An error in a kernel raises an exception, at the launch or when the stream is synchronized. The
     exception names the kernel, the line, the block, the thread, the array, and where the program
     allocated the array. Raises ``Unsupported`` on a GPU's backend. The setting applies to the whole
-    process. ``PYGPU_CHECK=1`` or ``bounds,races`` checks a program.
+    process. ``PYGPU_CHECK=1`` or ``PYGPU_CHECK=bounds,races`` checks a whole program.
 
     >>> import pygpu
     >>> from pygpu.compiler import SourceModule

@@ -39,7 +39,7 @@ class Decorator(Protocol):
 
 
 def documented(text: str, **words: object) -> Decorator:
-    """Sets a function's docstring: the text, with these words and the function's name in it."""
+    """Sets a function's docstring: the text, with the words and the function's name put in."""
 
     def set_text(function: _Function) -> _Function:
         function.__doc__ = text.format(name=function.__name__, **words)

@@ -12,7 +12,7 @@ import numpy as np
 class Error(Exception):
     """Any failure of the device or its driver: the base of PyCUDA's exceptions.
 
-    ``status`` is the driver's number for the failure, 999 if no driver was asked, and
+    ``status`` is the driver's number for the failure, 999 if the driver was not called, and
     ``status_name`` its name. ``call`` is the call that failed, ``detail`` the reason in a sentence.
 
     >>> try:
@@ -98,7 +98,7 @@ class CompileError(Error):
     """The compiler refused a kernel's source; ``msg`` and the other arguments are also attributes.
 
     The text has the errors, each once, at the program's own lines. ``command_line`` has the
-    compiler's options, ``stdout`` and ``stderr`` its output; a run-time compiler's is ``stderr``.
+    compiler's options, ``stdout`` and ``stderr`` its output; a run-time compiler has no ``stdout``.
 
     >>> try:
     ...     compiler.compile("__global__ void f() { x; }")
@@ -138,7 +138,7 @@ class CodeForOtherDevices(CompileError, RuntimeError):
 
 
 class BackendUnavailable(RuntimeError):
-    """A backend cannot be opened here; the text says why. PyCUDA fails to be imported then.
+    """A backend cannot be opened here; the text says why. PyCUDA cannot be imported then.
 
     >>> try:
     ...     driver.init()

@@ -34,6 +34,6 @@ def names(
 def exports(
     module: str, homes: dict[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Returns the same, and ``__all__``, the public names; type checkers use ``import *``."""
+    """Like :func:`names`, and returns ``__all__``; type checkers use ``import *``."""
     found = " ".join(homes.values()).split()
     return (*names(module, homes), [name for name in found if not name.startswith("_")])

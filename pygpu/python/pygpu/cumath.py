@@ -1,8 +1,8 @@
 """Element-wise functions with PyCUDA's names, and further functions of numpy with numpy's names.
 
-Integer arrays give floating-point results, as in numpy. ``out``, if given, receives the result:
-an array of a shape that the argument broadcasts to, of a dtype that the result fits within its kind
-(numpy's rule ``same_kind``), or the argument itself.
+Integer arrays give floating-point results, as in numpy. ``out``, if given, receives the result. It
+may be the argument itself. The argument must broadcast to its shape, and the result must be
+castable to its dtype (numpy's rule ``same_kind``).
 """
 
 from typing import TYPE_CHECKING

@@ -124,7 +124,7 @@ class XORWOWRandomNumberGenerator(_generators.PseudoRandomNumberGenerator):
     """G. Marsaglia's XORWOW: a period of 2**192 - 2**32, sequences 2**67 draws apart.
 
     ``seed_getter`` takes a number and returns a GPUArray of as many int32 seeds, random ones by
-    default; ``seed``, not in PyCUDA, is one of all states. Each skips ``offset`` draws.
+    default; ``seed``, not in PyCUDA, is one seed for all. Each state skips ``offset`` draws.
 
     >>> generator = XORWOWRandomNumberGenerator(seed_getter_uniform)
     >>> generator.gen_normal((2, 3), "float32").shape

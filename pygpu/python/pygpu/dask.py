@@ -229,7 +229,7 @@ class LeftOnHost(np.lib.mixins.NDArrayOperatorsMixin):
     """An array or a column that did not fit on the device when it was received.
 
     Any use raises ``MemoryError``, so that the task fails; an error while the message is read would
-    make ``distributed`` wait for ever. Sent on, the object is again the array or column, of class
+    make ``distributed`` wait for ever. When sent on, it is again the array or column, of class
     ``kind``. ``header`` and ``frames`` are the serialiser's, and ``error`` is the reason.
 
     >>> from distributed.protocol import serialize

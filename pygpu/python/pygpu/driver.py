@@ -154,7 +154,7 @@ CUDA_DEBUGGING = False
 
 
 def set_debugging(flag: bool = True) -> None:
-    """Sets ``driver.CUDA_DEBUGGING`` to ``flag``: True compiles slower kernels, for a debugger."""
+    """Sets ``driver.CUDA_DEBUGGING`` to ``flag``: True compiles kernels for a debugger."""
     global CUDA_DEBUGGING
     CUDA_DEBUGGING = flag
 

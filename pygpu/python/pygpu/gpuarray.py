@@ -145,7 +145,7 @@ def logical_and(
 ) -> GPUArray:
     """Returns True where both elements are not zero, as :func:`numpy.logical_and`.
 
-    ``allocator`` makes the memory of a result of two numbers.
+    ``allocator`` allocates the result if both arguments are numbers.
     """
     return _logical(_logical_and, np.logical_and, out, allocator, x1, x2)
 

@@ -118,7 +118,7 @@ def _plain(a: GPUArray) -> GPUArray:
 def _parts(a: GPUArray, index: Any) -> tuple[GPUArray, list[_Named], int | None]:
     """Returns a view by the basic indices, the advanced indices, and their axis in the result.
 
-    The axis is None if it is the first because the advanced indices are not adjacent.
+    An axis of None is the first one: the advanced indices are not adjacent.
     """
     items = [_item(item) for item in (index if isinstance(index, tuple) else (index,))]
     basic: list[Any] = []
@@ -249,7 +249,7 @@ def _values(a: GPUArray, value: Any) -> GPUArray:
 
 
 def set_elements(a: GPUArray, index: Any, value: Any) -> None:
-    """Assigns ``a[index] = value`` for an index with arrays; a repeated index stores one value."""
+    """Assigns ``a[index] = value`` for an index with arrays. Of repeated indices, one is stored."""
     a = _plain(a)
     value = _values(a, value)
     is_mask = isinstance(index, GPUArray) and index.dtype == bool and 0 < index.ndim <= a.ndim
@@ -424,7 +424,7 @@ def multi_take_put(
     Parameters
     ----------
     arrays : sequence of GPUArray. The arrays to copy from.
-    dest_indices, src_indices : GPUArray. Indices of outputs and of arrays; one shape and dtype.
+    dest_indices, src_indices : GPUArray. Indices of outputs and arrays, of one shape and dtype.
     dest_shape : tuple of int, optional. The shape of new outputs.
     out : sequence of GPUArray, optional. The outputs, of the dtypes of the arrays.
     stream : Stream, optional. The stream of the work.

@@ -1,7 +1,7 @@
 """New arrays: from numpy arrays, of one value, of evenly spaced numbers.
 
 An ``allocator`` takes a number of bytes and returns memory, for the array and for the results of
-its operations. Every function here raises ``MemoryError`` without enough free device memory.
+its operations. Every function here raises ``MemoryError`` if the device has too little free memory.
 """
 
 from __future__ import annotations
@@ -245,6 +245,6 @@ def _sequence(start: Any, stop: Any, step: Any, dtype: Any) -> GPUArray:
     if length == 0:
         start, step = 0, 1
     elif np.dtype(dtype).kind in "iu":
-        # Integers wrap, as by a step downwards in an unsigned type.
+        # Integers wrap, for example for a negative step in an unsigned type.
         start, step = int(start), np.array(int(step)).astype(dtype)[()]
     return _core.sequence(start, step, length, dtype)

@@ -1,11 +1,11 @@
 """Methods and attributes that the package adds to the extension module's class ``GPUArray``.
 
-Some methods are functions of the package, which take the array first. They are on the class before
-any module has arrays; a function's module is imported when a program first asks for the method.
+Some methods are functions of the package whose first argument is the array. The class has them
+from the start; a function's module is imported when a program first asks for the method.
 
-In PyCUDA every attribute is a plain one, and programs that derive from ``GPUArray`` set some:
-``nbytes`` to the size of padded memory, ``base`` to the memory's owner. Nothing here reads those,
-so instances of subclasses may have their own. ``shape``, ``dtype`` and ``strides`` cannot be set.
+In PyCUDA every attribute can be set, and programs' subclasses of ``GPUArray`` set some: ``nbytes``
+to the size of padded memory, ``base`` to the memory's owner. pygpu does not read these two, so
+their instances may have their own. ``shape``, ``dtype`` and ``strides`` cannot be set.
 """
 
 from __future__ import annotations

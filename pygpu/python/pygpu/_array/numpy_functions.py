@@ -44,7 +44,7 @@ _OF_OTHERS |= {getattr(np, name) for name in _NEW.split() if hasattr(np, name)}
 # The functions to call where nothing has numpy's name.
 _INSTEAD = {"array_repr": "repr(a)", "array_str": "str(a)", "outer": "np.outer"}
 
-# Names of numpy's that are another of its functions, and of scipy.special's.
+# Names of numpy and of scipy.special that stand for another function.
 _ALIASES = {
     "around": "round",
     "asanyarray": "asarray",
@@ -143,7 +143,7 @@ def array_function(
     array: GPUArray, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """``GPUArray.__array_function__``: calls pygpu's counterpart of numpy's function, if any."""
-    # A masked array, which has a mask, would lose it.
+    # A masked array would lose its mask.
     if not all(issubclass(it, GPUArray | np.ndarray) and not hasattr(it, "mask") for it in types):
         return NotImplemented
     if func in _OF_DTYPES:
@@ -160,7 +160,7 @@ def array_function(
     if func.__module__ == "numpy":
         counterpart = _counterpart(own)
     elif func.__module__ == "numpy.linalg" and own in ("diagonal", "trace"):
-        # numpy's own calls the function of arrays with the last two axes.
+        # numpy's implementation calls GPUArray's function for the last two axes.
         return func._implementation(*args, **kwargs)
     else:
         is_known = func.__module__ in _MODULES and own in _OWN - {"outer"}
@@ -240,7 +240,7 @@ def _apply(name: str, operands: Any, kwargs: dict[str, Any]) -> Any:
         if pair is None and own in _OWN:
             pair = getattr(gpuarray, own)
         if pair is None:
-            # It may be another package's.
+            # The function may be another package's.
             known = hasattr(np, name)
             raise _refusal(f"numpy.{name}" if known else f"the universal function {name}")
         if where is not True:

@@ -174,7 +174,7 @@ class RandomNumberGenerator:
 
 
 class PseudoRandomNumberGenerator(RandomNumberGenerator):
-    """A generator whose states are parts of one sequence, far apart, or have different seeds."""
+    """A generator whose states have different seeds, or are far apart in one sequence."""
 
     has_box_muller = True
 
@@ -254,7 +254,7 @@ class QuasiRandomNumberGenerator(RandomNumberGenerator):
 
 
 class ScrambledQuasiRandomNumberGenerator(QuasiRandomNumberGenerator):
-    """A quasi-random generator whose points are scrambled: other points that are as even."""
+    """A quasi-random generator with scrambled points, which cover space as evenly."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """Reductions along axes or of all elements, extremes' positions and running results.
 
-By default, the stream of ``a`` queues the work, and the allocator of ``a`` makes the result.
+By default, the stream of ``a`` runs the work, and the allocator of ``a`` allocates the result.
 
 Examples
 --------
@@ -176,7 +176,7 @@ def sum(
     dtype : dtype, optional. The dtype of the sum, or an axis. By default, the dtype of `a`, as in
         PyCUDA; with `axis`, `keepdims`, `initial` or `where` numpy's (wider for small integers).
     stream, allocator : optional. As in other functions.
-    axis, out, keepdims, initial, where : optional. As in numpy; ``where`` on the device only.
+    axis, out, keepdims, initial, where : optional. As in numpy; ``where`` must be on the device.
     """
     if dtype is axis is None and not keepdims and initial is where is UNSET:
         return gpu_array("a", a).sum(a.dtype, stream, allocator, out=out)

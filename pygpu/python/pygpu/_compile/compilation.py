@@ -46,7 +46,7 @@ def compile(
     Parameters
     ----------
     source : str. The text.
-    nvcc : str. For NVIDIA's devices, the path of a compiler that is run instead.
+    nvcc : str. For NVIDIA's devices, the path of a compiler to run instead of NVRTC.
     options : sequence of str, optional. Options of the compiler; ``DEFAULT_NVCC_FLAGS`` by default.
         Options for a host compiler are ignored.
     keep : bool. Writes source and result to a new folder and prints its name; with ``-G`` on the
@@ -73,10 +73,10 @@ def compile(
         kind = type(source).__name__
         raise TypeError(f"source is of type {kind}; a str is needed, such as source.decode()")
     if not no_extern_c:
-        # PyCUDA formats it into the wrapper: programs hand over what writes itself as source.
+        # As in PyCUDA, the source may be any object whose str() is CUDA C, such as a template's.
         source = str(source)
     _arguments.instance("source", source, str)
-    # A mark of byte order, as editors of some systems write it, is none in the middle of a text.
+    # Some editors begin a text with a byte-order mark; the compiler would refuse the mark.
     source = source.removeprefix("\ufeff")
     backend = _core.choose_backend()
     if _is_asked_for(nvcc, flags, target):
@@ -133,7 +133,7 @@ def compile_plain(
 
     ``options`` may include ``-arch``, ``-code`` and ``-I``. Without ``-arch`` the code is for the
     current device; nvcc would compile for an old device. Other arguments are as in :func:`compile`.
-    Raises ``CompileError``, ``Unsupported`` and ``AssertionError`` as that does.
+    Raises ``CompileError``, ``Unsupported`` and ``AssertionError`` as :func:`compile` does.
 
     >>> source = 'extern "C" __global__ void nothing() {}'
     >>> code = compiler.compile_plain(source, [], keep=False, nvcc="nvcc", cache_dir=None)
@@ -161,7 +161,7 @@ def _texts(name: str, values: Any) -> list[str]:
 
 
 def _virtual(arch: str) -> str:
-    """The architecture of PTX for an architecture of code."""
+    """Returns the architecture of PTX, ``compute_90``, for one of machine code, ``sm_90``."""
     if arch.startswith("compute_"):
         return arch
     if not arch.startswith("sm_"):

@@ -36,7 +36,7 @@ def _options(options: Sequence[str] | None) -> list[str]:
 
 
 def _unit(source: str, no_extern_c: bool) -> str:
-    """Returns the compiled text of a program."""
+    """Returns the source of a program as it is compiled."""
     return str(source) if no_extern_c else f'extern "C" {{\n{source}\n}}'
 
 
@@ -47,7 +47,7 @@ def _how(*values: Any) -> dict[str, Any]:
 
 
 class CudaModule:
-    """The base of the classes of compiled modules: ``module`` is the loaded one, or None.
+    """The base of the classes of compiled modules: ``module`` is the loaded module, or None.
 
     >>> module = compiler.SourceModule("__global__ void nothing() {}")
     >>> isinstance(module, compiler.CudaModule)
@@ -75,7 +75,7 @@ class CudaModule:
         return self.module.get_function(name)
 
     def get_global(self, name: str) -> tuple[int, int]:
-        """Returns the address and the bytes of the variable ``name`` of the module."""
+        """Returns the address and the size in bytes of the module's variable ``name``."""
         return self.module.get_global(name)
 
     def get_texref(self, name: str) -> TextureReference:
@@ -239,8 +239,8 @@ class DynamicModule(CudaModule):
 
 class DynamicSourceModule(DynamicModule):
     """A module compiled from ``source``, CUDA C; kernels in it can launch kernels. It is linked
-    with ``cudadevrt`` of CUDA's toolkit; ``cuda_libdir`` may name the folder. Other sources are
-    compiled as by :class:`SourceModule`, on every backend.
+    with ``cudadevrt`` of CUDA's toolkit; ``cuda_libdir`` may name the folder. A source that
+    launches no kernels is compiled as by :class:`SourceModule`, on every backend.
 
     Other arguments are as in :func:`pygpu.compiler.compile`. Raises ``CompileError`` if the source
     is refused, and ``OSError`` if the library is missing. Raises ``Unsupported`` without a

@@ -318,7 +318,7 @@ class Context:
 
     @staticmethod
     def get_device() -> Device:
-        """Returns the device of the current context, or the default; PyCUDA needs a context."""
+        """Returns the current context's device, or the default device; PyCUDA needs a context."""
         return Device(_core.current_ordinal())
 
     @staticmethod
@@ -369,7 +369,7 @@ class Context:
 
     @staticmethod
     def trim_memory(keep: int = 0) -> None:
-        """Returns freed memory except ``keep`` bytes to the driver or the system: not in PyCUDA."""
+        """Gives freed memory, except ``keep`` bytes, back to driver or system: not in PyCUDA."""
         _core.trim_memory(keep)
 
     @staticmethod
@@ -386,5 +386,5 @@ class Context:
 
     @property
     def handle(self) -> int:
-        """The driver's handle of the primary context, until a reset; the host's own number."""
+        """The driver's handle of the primary context, until a reset; on the host, a number."""
         return _core.context_handle(self._device.ordinal)

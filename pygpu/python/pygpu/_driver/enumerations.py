@@ -153,7 +153,7 @@ class function_attribute(IntEnum):
     """Attributes of a kernel: the argument of ``Function.get_attribute``.
 
     Names with ``_BYTES`` are bytes, ``NUM_REGS`` is the registers of a thread, and
-    ``PREFERRED_SHARED_MEMORY_CARVEOUT`` a percentage. ``MAX`` is their number, not a property.
+    ``PREFERRED_SHARED_MEMORY_CARVEOUT`` a percentage. ``MAX`` is the number of attributes.
     """
 
     MAX_THREADS_PER_BLOCK, SHARED_SIZE_BYTES, CONST_SIZE_BYTES, LOCAL_SIZE_BYTES = 0, 1, 2, 3
@@ -272,7 +272,7 @@ class jit_input_type(IntEnum):
     """Kinds of code for ``Linker.add_data`` and ``Linker.add_file``.
 
     A ``CUBIN`` is for one kind of device, ``PTX`` is text for many, a ``FATBINARY`` has several
-    codes. ``OBJECT`` and ``LIBRARY`` are host objects and archives with device code inside.
+    of these. ``OBJECT`` and ``LIBRARY`` are host objects and archives with device code inside.
     """
 
     CUBIN, PTX, FATBINARY, OBJECT, LIBRARY = 0, 1, 2, 3, 4
@@ -347,8 +347,8 @@ class array3d_flags(IntFlag):
     """Kinds of texture arrays: ``ArrayDescriptor3D.flags``.
 
     ``ARRAY3D_LAYERED`` (``ARRAY3D_2DARRAY``) arrays have 2-D layers, as many as the depth;
-    ``CUBEMAP`` arrays six square faces. Kernels write ``SURFACE_LDST`` arrays by surfaces, and read
-    four texels of ``TEXTURE_GATHER`` arrays in one access.
+    ``CUBEMAP`` arrays have six square faces. Kernels write ``SURFACE_LDST`` arrays by surfaces, and
+    read four texels of ``TEXTURE_GATHER`` arrays in one access.
     """
 
     ARRAY3D_2DARRAY, ARRAY3D_LAYERED, SURFACE_LDST, CUBEMAP, TEXTURE_GATHER = 1, 1, 2, 4, 8
@@ -359,7 +359,7 @@ setattr(array3d_flags, "2DARRAY", array3d_flags.ARRAY3D_2DARRAY)
 
 
 class address_mode(IntEnum):
-    """The reads of a texture out of bounds: modes of ``TextureReference.set_address_mode``.
+    """What a texture reads out of bounds: modes of ``TextureReference.set_address_mode``.
 
     ``WRAP`` and ``MIRROR`` repeat the array, for normalized coordinates only; ``CLAMP`` reads the
     element at the edge, ``BORDER`` zero.

@@ -43,7 +43,7 @@ def _size(name: str, value: Any) -> int:
 
 
 class _Copy:
-    """A copy between two memories: set source, target and extent, then call it."""
+    """A copy from memory to memory: set source, target and extent, then call it."""
 
     def __init__(self) -> None:
         self.width_in_bytes = 0
@@ -68,7 +68,7 @@ class _Copy:
         self.src_memory_type = memory_type.HOST
 
     def set_src_unified(self, buf_py: Any) -> None:
-        """Reads from ``buf_py`` as :meth:`set_src_host`, memory that host and device share."""
+        """Like :meth:`set_src_host`, for memory ``buf_py`` that host and device share."""
         self.set_src_host(buf_py)
         self.src_memory_type = memory_type.UNIFIED
 
@@ -87,7 +87,7 @@ class _Copy:
         self.dst_memory_type = memory_type.HOST
 
     def set_dst_unified(self, buf_py: Any) -> None:
-        """Writes to ``buf_py`` as :meth:`set_dst_host`, memory that host and device share."""
+        """Like :meth:`set_dst_host`, for memory ``buf_py`` that host and device share."""
         self.set_dst_host(buf_py)
         self.dst_memory_type = memory_type.UNIFIED
 
@@ -195,7 +195,7 @@ class Memcpy3D(_Copy):
 
 
 class Memcpy3DPeer(Memcpy3D):
-    """A :class:`Memcpy3D` between two contexts' memory, by default the current one's.
+    """A :class:`Memcpy3D` between memory of two contexts, by default the current one.
 
     >>> from pygpu import autoinit
     >>> source, target = gpuarray.arange(4, dtype=np.uint8), gpuarray.zeros(4, np.uint8)
@@ -411,7 +411,7 @@ def memcpy_atoh(dest: Any, ary: Array, index: int) -> None:
 def memcpy_atoa(dest: Array, dest_index: int, src: Array, src_index: int, len: int) -> None:
     """Copies ``len`` bytes between the first rows of the texture arrays ``src`` and ``dest``.
 
-    The first bytes are ``src_index`` and ``dest_index`` of the rows.
+    The copy begins at byte ``src_index`` of one row and byte ``dest_index`` of the other.
     """
     _copy_row(len, "array", src, src_index, "array", dest, dest_index)
 

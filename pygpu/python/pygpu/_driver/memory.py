@@ -381,7 +381,7 @@ class DebugMemoryPool(DeviceMemoryPool):
 
         description = self.describe(tuple(frame.name for frame in extract_stack()), size)
         in_use = Counter(self.blocks.values())
-        # Character by character, which `commonprefix` is for, and no path.
+        # `commonprefix` compares characters, not parts of a path.
         common = os.path.commonprefix([place for _, place in in_use])  # noqa: RUF071
         free, total = mem_get_info()
         print(
@@ -403,8 +403,8 @@ class DebugMemoryPool(DeviceMemoryPool):
     def describe(self, stack: tuple[str, ...], size: int) -> str:
         """Returns the name of an allocation's line in the report.
 
-        It is called with ``stack``, the names of the called functions, outermost first, and the
-        allocated bytes ``size``.
+        ``stack`` has the names of the called functions, outermost first, and ``size`` is the
+        number of allocated bytes.
 
         >>> import io
         >>> pool = DebugMemoryPool(interactive=False, logfile=io.StringIO())

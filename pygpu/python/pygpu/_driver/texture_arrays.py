@@ -82,7 +82,7 @@ class Array:
         return self._core
 
     def free(self) -> None:
-        """Frees the memory after the work and the references that use it."""
+        """Frees the memory once no queued work and no texture reference uses it."""
         self._open("free")
         self._core = None
 

@@ -75,7 +75,7 @@ class _State(NamedTuple):
         return _core.texture_of_memory(memory.pointer, memory.offset, memory.extent, kind, modes)
 
 
-# Kept with the module, as by a driver: the Python objects of references may end.
+# Kept with the module, as by a driver: the Python objects of references may be gone.
 _STATES: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 
 
@@ -257,8 +257,8 @@ class TextureReference:
     def set_address_mode(self, dim: int, am: int) -> None:
         """Sets the ``address_mode`` ``am`` of reads out of bounds along axis ``dim``, 0 to 2.
 
-        AMD's devices have one mode for all axes: kernels of the module are refused while they
-        differ.
+        AMD's devices have one mode for all axes: kernels of the module are refused while the
+        modes differ.
         """
         dim = self._dimension(dim)
         if am not in list(address_mode):

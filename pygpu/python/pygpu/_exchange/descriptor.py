@@ -109,7 +109,7 @@ def _lists(value: Any) -> Any:
 
 
 def dtype_of(name: str, value: Any, depth: int = 0) -> np.dtype[Any]:
-    """Returns the dtype of another process's name."""
+    """Returns the dtype for a name that another process has sent."""
     if isinstance(value, str):
         if value in _EXTENSIONS:
             try:
@@ -340,7 +340,7 @@ class Descriptor(_Plain):
 
     @classmethod
     def from_dict(cls, value: Any) -> Descriptor:
-        """Returns the descriptor with the parts ``value``, as of :meth:`to_dict`."""
+        """Returns the descriptor with the parts ``value``, a result of :meth:`to_dict`."""
         names = ("shape", "strides", "offset", "nbytes", "device", "vendor", "handle")
         parts = members("the descriptor", value, ("version", "dtype", *names))
         if type(parts["version"]) is not int or parts["version"] != _VERSION:
@@ -361,9 +361,9 @@ class Descriptor(_Plain):
 
     @classmethod
     def from_node(cls, value: Any, vendor: str, dtype: Any = np.uint8) -> Descriptor:
-        """Returns the descriptor of :meth:`to_node`'s object, or of its JSON: a vector.
+        """Returns the descriptor of a vector for a result of :meth:`to_node`, or for its JSON.
 
-        ``value`` does not include the backend, ``vendor``, and the ``dtype`` of the elements.
+        ``value`` does not contain the backend and the type of the elements: ``vendor``, ``dtype``.
         """
         if isinstance(value, str | bytes):
             value = loads_json("the handle", value)
@@ -387,7 +387,7 @@ class Descriptor(_Plain):
 
 
 def _restore(text: str) -> Descriptor:
-    """Returns the descriptor of a pickle, a text: an object may contain itself, or many others."""
+    """Returns a pickle's descriptor, stored as text: objects could contain themselves or others."""
     if not isinstance(text, str):
         raise TypeError(f"the pickle has an object of type {type(text).__name__}; a text is needed")
     return Descriptor.from_json(text)
@@ -448,7 +448,7 @@ class Column(_Plain):
 
     @classmethod
     def from_dict(cls, value: Any) -> Column:
-        """Returns the column with the parts ``value``, as of :meth:`to_dict`."""
+        """Returns the column with the parts ``value``, a result of :meth:`to_dict`."""
         parts = members("the column", value, ("data", "mask"))
         mask = None if parts["mask"] is None else _descriptor("mask", parts["mask"])
         return cls(_descriptor("data", parts["data"]), mask)

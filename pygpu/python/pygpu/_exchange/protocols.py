@@ -99,7 +99,7 @@ def describe(
 ) -> dict[str, Any]:
     """Returns the ``__cuda_array_interface__`` of an array, version 3.
 
-    Others may use the memory after the work of ``stream``. The address keeps ``hold`` alive.
+    Other libraries may use the memory after the work of ``stream``. ``hold`` is kept alive.
     """
     dtype, held = array.dtype, _HeldAddress(address)
     held.hold = hold
@@ -112,7 +112,7 @@ def describe(
         "version": 3,
     }
     if dtype.names:
-        # numpy does not describe overlapping or unordered fields: without it, they are bytes.
+        # numpy cannot describe overlapping or unordered fields; such elements are bytes.
         with contextlib.suppress(ValueError):
             result["descr"] = dtype.descr
     return result
@@ -361,7 +361,7 @@ def from_cuda_array_interface(x: Any, /, *, sync: bool = True) -> GPUArray:
     """Returns ``x``, an array of another library, by ``__cuda_array_interface__``: not in PyCUDA.
 
     The interface has version 2 or 3. Work on the result is ordered after the stream of ``x`` if
-    ``sync`` is True. Raises ``BufferError`` if it is read-only, or has a mask.
+    ``sync`` is True. Raises ``BufferError`` if ``x`` is read-only, or has a mask.
 
     >>> class Other:
     ...     array = gpuarray.to_gpu(np.arange(3.0))
@@ -428,8 +428,8 @@ def adopt(
     """Returns the arguments of a kernel with arrays in place of objects of other libraries.
 
     ``declared`` has the dtype of each array, and True if the running index accesses it; None for
-    numbers. An object without a shape is as long as the first array with one if the index accesses
-    it; otherwise its size is not used.
+    numbers. An object without a shape counts as long as the first array with a shape if the index
+    accesses the object; otherwise its size is not used.
     """
     pairs = list(zip(arguments, declared))
     sizes = (math.prod(it.shape) for it, array in pairs if array and hasattr(it, "shape"))

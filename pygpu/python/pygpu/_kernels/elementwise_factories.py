@@ -288,8 +288,8 @@ def get_take_kernel(
     """Returns a kernel that reads ``vec_count`` sources at indices, through texture references.
 
     Also returns the references, to be bound to the sources. The kernel's arguments are the indices,
-    ``vec_count`` targets, and the number of indices. Places outside a source read 0.
-    :func:`pygpu.gpuarray.take` does not need textures. Raises ``Unsupported`` without support.
+    ``vec_count`` targets, and the number of indices. Indices outside a source read 0.
+    :func:`pygpu.gpuarray.take` needs no textures. Raises ``Unsupported`` if there are none.
 
     >>> source, target = gpuarray.arange(5, dtype=np.float32), gpuarray.zeros(2, np.float32)
     >>> indices = gpuarray.to_gpu(np.array([3, 1], np.int32))
@@ -314,8 +314,8 @@ def get_take_put_kernel(
 
     Also returns the texture references. The kernel's arguments are the indices of targets and of
     sources, ``vec_count`` targets, if ``with_offsets`` is True an offset for each source's indices,
-    and the number of indices. :func:`pygpu.gpuarray.multi_take_put` does not need textures. Raises
-    ``Unsupported`` without support.
+    and the number of indices. :func:`pygpu.gpuarray.multi_take_put` needs no textures. Raises
+    ``Unsupported`` if the device does not support textures.
     """
     index = dtype_to_ctype(idx_dtype)
     numbers = range(vec_count)

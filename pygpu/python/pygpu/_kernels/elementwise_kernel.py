@@ -315,15 +315,15 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
     array([1., 2., 3.], dtype=float32)
 
     Compilation happens at the first call, as in PyCUDA, so types can be registered until then.
-    Errors in the source appear at each call. The source is compiled again for each other layout of
-    the arrays in memory.
+    Errors in the source appear at each call. The source is compiled again for each new memory
+    layout of the arrays.
 
-    A call takes the arguments, ``stream``, and ``range`` or ``slice``: the indices ``i``, which
-    count the elements of the first array. Before anything runs, the call raises ``TypeError`` if an
-    array has elements of another size. Elements of the same size are read as the declared type, as
-    in PyCUDA. The call raises ``ValueError`` if arrays that are accessed as ``x[i]`` differ in
-    length or lack elements of ``range``. Arrays that are also accessed at other indices may be
-    longer. PyCUDA does not check this.
+    A call takes the arguments, ``stream``, and ``range`` or ``slice``: these choose the indices
+    ``i``, which count the elements of the first array. Before anything runs, the call raises
+    ``TypeError`` if an array has elements of another size. Elements of the same size are read as
+    the declared type, as in PyCUDA. The call raises ``ValueError`` if arrays that are accessed as
+    ``x[i]`` differ in length or lack elements of ``range``. Arrays that are also accessed at other
+    indices may be longer. PyCUDA does not check this.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _PARTIALS = "pycuda_reduction_inp"
 # The kernels for threads and for the host, where a block is one thread, and the words in them that
-# pieces of the program take the place of.
+# pieces of the program replace.
 _HEADER, _HOST_HEADER = "pygpu-reduction.hpp", "pygpu-host-reduction.hpp"
 _WORD = re.compile(r"\bPYGPU_([A-Z]+)\b(?:\(([^;\n]+)\);)?")
 
@@ -55,9 +55,9 @@ def _kernel(
 ) -> str:
     """Returns a kernel whose blocks have one result each: a header with pieces of the program.
 
-    The texts are the name of the reduction, and its expressions: the neutral element, the one that
-    names two values ``a`` and ``b``, whatever the arrays are called, and the one that maps. Without
-    the last one, the kernel's elements are results of another kernel.
+    The texts are the reduction's name, its neutral element, the expression that combines two values
+    ``a`` and ``b`` (whatever the arrays are called), and the expression of an element. Without the
+    last text, the kernel's elements are results of another kernel.
     """
     name, neutral, reduce_expr, map_expr = texts
     mapped = f"{_PARTIALS}[i]"
@@ -196,7 +196,7 @@ class ReductionKernel(_core.ReductionLauncher):
     map_expr : str, optional. An expression for the element ``i``: ``"x[i] * y[i]"``, and
         ``"in[i]"`` by default.
     arguments : str or sequence of VectorArg and ScalarArg. The arguments as C declares them; the
-        length of the first array counts.
+        first array gives the number of elements.
     name : str. The start of the kernels' names.
     preamble : str. Source before the kernels: functions, structures, ``#include`` lines.
     """
@@ -365,7 +365,7 @@ def _minmax(what: str, dtype: Any, mapped: str, *indices: tuple[Any, str]) -> Re
 
 
 def get_minmax_kernel(what: str, dtype: DType) -> ReductionKernel:
-    """Returns a reduction of integers or floats to the ``what``: "min" or "max"."""
+    """Returns a reduction of integers or floats to their ``what``, "min" or "max"."""
     return _minmax(what, dtype, "in[i]")
 
 

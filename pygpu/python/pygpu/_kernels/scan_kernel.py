@@ -133,7 +133,7 @@ class _ScanKernel:
     ) -> Any:
         """Queues the scan of ``input_ary``, of one axis, on ``stream``; returns the results.
 
-        They are in ``output_ary``, by default ``input_ary``; for ``"new"`` in memory of
+        They are in ``output_ary``, by default ``input_ary``; ``"new"`` makes a new array by
         ``allocator``.
         """
         self._check("input_ary", input_ary)

@@ -48,7 +48,7 @@ class Declared(NamedTuple):
 def parse(arguments: str | Iterable[Any], *texts: str) -> list[Declared]:
     """Returns the arguments of a declaration in C, or of a list of ``VectorArg`` and ``ScalarArg``.
 
-    PyCUDA ignores ``const``; here an array stays constant if the texts, the pieces of the kernel,
+    PyCUDA ignores ``const``; here a ``const`` array counts as constant if the kernel's texts
     only read its elements.
     """
     if isinstance(arguments, str):
@@ -150,8 +150,8 @@ def usage(
     """Returns the arguments as the launchers of the core take them, and how statements use arrays.
 
     The front end for CUDA C says whether elements may be visited in any order, and whether a store
-    may come before another access; then follow True or False for loading and for storing each array
-    in packs, by a thread that serves several neighbours, and the statements for that.
+    may come before another access. A thread may serve several neighbours, a pack: the next result
+    says whether it may load, and store, a pack of each array; the last has the statements for that.
     """
     arrays = {it.name: it.constant for it in declared if it.is_vector}
     pieces = operation, preamble, [*beside, *map(str, options or ())]
@@ -182,7 +182,7 @@ def module_of(
 
 
 def build_strided(build: Any, strides: Strides, name: str) -> Any:
-    """Returns ``build(strides)``; raises RuntimeError if the source compiles only without gaps."""
+    """Returns ``build(strides)``; raises RuntimeError if only arrays without gaps compile."""
     try:
         return build(strides)
     except CompileError as error:

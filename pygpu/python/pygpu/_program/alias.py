@@ -1,8 +1,8 @@
 """``import pycuda`` served by pygpu: the same modules under a second name.
 
 `pygpu run` installs this before it starts a program. A program or a test's
-`conftest.py` that cannot use the command line calls `install_as_pycuda()` first. The option
-``--pygpu-as-pycuda`` of pytest does so, or ``pygpu_as_pycuda = true`` in its configuration.
+`conftest.py` that cannot use the command line calls `install_as_pycuda()` first. pytest does
+so with the option ``--pygpu-as-pycuda``, or with ``pygpu_as_pycuda = true`` in its configuration.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class _AliasLoader:
         return loader.get_code(self._real) if loader is not None else None
 
 
-# What another interpreter finds `pycuda` in.
+# The folder in which other interpreters find `pycuda`.
 _FOR_CHILDREN = os.path.join(
     os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "_as_pycuda"
 )

@@ -156,7 +156,7 @@ class Context:
         return CudaBuffer._over(self._bytes_at(address, size, base), self)
 
     def open_ipc_buffer(self, ipc_handle: IpcMemHandle) -> CudaBuffer:
-        """Returns a buffer of another process; ``export_for_ipc`` there made ``ipc_handle``.
+        """Returns a buffer of another process, whose ``export_for_ipc`` made ``ipc_handle``.
 
         The memory is closed with the last buffer over it.
         """

@@ -153,7 +153,7 @@ class DeviceColumn:
 
     @property
     def offset(self) -> int:
-        """The index in the buffers of the column's first element."""
+        """The index of the column's first element in the buffers."""
         return self._offset
 
     @property
@@ -276,8 +276,8 @@ def _checks() -> Any:
 def parts_of(column: DeviceColumn) -> tuple[dict[str, Any], list[CudaBuffer]]:
     """Returns a column's type and sizes as plain data, and its buffers.
 
-    Buffers of a slice have only the bytes of the slice, except texts and elements of lists: offsets
-    into these count from the first one.
+    Buffers of a slice have only the bytes of the slice. Texts and elements of lists are all kept,
+    because offsets count from the first of them.
     """
     buffers: list[CudaBuffer] = []
     return {"field": _field(column._field), "column": _column(column, buffers)}, buffers

@@ -467,7 +467,7 @@ class _Parts:
 
 
 class _Ranges:
-    """A file for ``pyarrow`` that keeps the written buffers of a batch, not copied."""
+    """A file that ``pyarrow`` writes a batch to; keeps the buffers without a copy."""
 
     def __init__(self, pyarrow: Any) -> None:
         self._pyarrow = pyarrow
@@ -522,7 +522,7 @@ def serialize_record_batch(batch: Any, ctx: Context) -> CudaBuffer:
 
 
 def _has_dictionary(type: Any) -> bool:
-    # An extension type stands before the one that is stored.
+    # An extension type wraps the type that is stored.
     type = getattr(type, "storage_type", type)
     return hasattr(type, "index_type") or any(
         _has_dictionary(type.field(number).type) for number in range(type.num_fields)

@@ -154,7 +154,7 @@ class DeviceNDArrayBase(GPUArray):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Has no strides if the array is C-contiguous, and the array's stream, if it has one."""
+        """Has strides unless the array is C-contiguous, and the array's stream, if any."""
         interface = super().__cuda_array_interface__
         if _memory.is_contiguous(self):
             interface["strides"] = None
@@ -285,7 +285,7 @@ class DeviceNDArrayBase(GPUArray):
         return result
 
     def squeeze(self, axis: Any = None, stream: Any = 0) -> DeviceNDArray:  # type: ignore[override]
-        """Returns a view, on ``stream``, without the axes ``axis``, by default all, of extent 1."""
+        """Returns a view on ``stream`` without the axes ``axis``, by default all of extent 1."""
         if axis is None:
             axes = {axis for axis, side in enumerate(self.shape) if side == 1}
         else:
@@ -352,7 +352,7 @@ def _check_fits(source: Any, target: GPUArray) -> None:
 class DeviceNDArray(_memory.Contiguity, DeviceNDArrayBase):
     """An array in device memory with numba's methods; :func:`pygpu.cuda.to_device` returns it.
 
-    ``shape`` and ``strides``, in bytes, are an int or a tuple, and ``dtype`` is the elements' type.
+    ``shape`` and ``strides`` (in bytes) are ints or tuples; ``dtype`` is the type of the elements.
     Transfers are on ``stream`` unless they name another. ``gpu_data`` is a MemoryPointer, a
     GPUArray or an address; by default the memory is new.
 

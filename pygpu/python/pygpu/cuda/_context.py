@@ -177,7 +177,7 @@ class Context:
         _DriverContext.pop()
 
     def reset(self) -> None:
-        """Frees unused memory that waits or is cached for later arrays; arrays stay valid."""
+        """Frees unused memory, deferred or kept for later arrays; arrays stay valid."""
         self.deallocations.clear()
         with self._current():
             _DriverContext.trim_memory()
@@ -229,7 +229,7 @@ class Context:
     def memallocmanaged(self, bytesize: int, attach_global: bool = True) -> HostMemory:
         """Returns ``bytesize`` bytes of new managed memory as a numpy array of bytes.
 
-        With ``attach_global``, any stream can use the memory at first, otherwise the host. Raises
+        At first any stream can use the memory if ``attach_global``, else only the host. Raises
         ``pygpu.driver.Unsupported`` if the device does not support managed memory.
         """
         return self._host_memory(_core.managed_empty, bytesize, 1 if attach_global else 2, True)
@@ -252,7 +252,7 @@ class Context:
         return result
 
     def mempin(self, owner: Any, pointer: int, size: int, mapped: bool = False) -> HostMemory:
-        """Page-locks ``size`` bytes of host memory at ``pointer``, part of the kept ``owner``.
+        """Page-locks ``size`` bytes of host memory at ``pointer``; keeps their ``owner`` alive.
 
         The pages are unlocked by ``free`` of the result, or when the result is gone. Kernels can
         use the memory if ``mapped`` is True.
@@ -398,7 +398,7 @@ class IpcHandle:
     def open(self, context: Context) -> _memory.MemoryPointer:
         """Returns the memory for ``context``: in place if the device can use it, else a copy.
 
-        The handle counts as open until :meth:`close`. Raises ``RuntimeError`` without a device.
+        The handle is open until :meth:`close`. Raises ``RuntimeError`` as :meth:`can_access_peer`.
         """
         is_direct = self.source_info is None or self.can_access_peer(context)
         return self.open_direct(context) if is_direct else self.open_staged(context)

@@ -272,8 +272,8 @@ class DeviceVisibleNDArray(_memory.Contiguity, np.ndarray):
     @overload
     def copy_to_host(self, ary: _Target, stream: Any = 0) -> _Target: ...
     def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
-        """Copies to ``ary``, or a new numpy array, after the work of ``stream``, if any, of the
-        array's stream or of the device.
+        """Copies to ``ary``, or a new numpy array, after the work of ``stream``, or else of the
+        array's stream, or else of the device.
         """
         (stream or self.stream or _devices.current_context()).synchronize()
         if ary is None:
@@ -365,7 +365,7 @@ def managed_array(
 ) -> ManagedNDArray:
     """Returns a new numpy array in managed memory, for the host and for kernels.
 
-    With ``attach_global``, any stream can use the array at first, otherwise the host. Other
+    At first any stream can use the array if ``attach_global``, else only the host. Other
     arguments are as in :func:`mapped_array`. Raises ``pygpu.driver.Unsupported`` without managed
     memory.
     """
@@ -423,7 +423,7 @@ def mapped(*arylist: np.ndarray[Any, Any], stream: Any = 0) -> Iterator[Any]:
     """Lets kernels use the arrays ``*arylist`` in the ``with`` block, as arrays on ``stream``.
 
     The block's value is one array, or a list. Uses after the block raise ``LogicError``. The end
-    also raises it if another library's array or a buffer uses an array; that one stays mapped.
+    also raises it if a buffer or another library uses an array; that array stays mapped.
 
     >>> host = np.arange(3.0)
     >>> with cuda.mapped(host) as device:

@@ -224,7 +224,7 @@ def is_available() -> bool:
 
 
 def detect() -> bool:
-    """Prints the devices; returns True if there is one. The host is one, unlike in numba."""
+    """Prints the devices; returns True if there is one. The host counts, unlike in numba."""
     devices = list(gpus) if is_available() else []
     print(f"Found {len(devices)} CUDA devices")
     for device in devices:

@@ -398,7 +398,7 @@ def prepare(
 
 
 def strides_like(ary: Any) -> tuple[tuple[int, ...] | None, Literal["C", "F"]]:
-    """Returns gapless strides in the order of an array's axes, None if C or F, and the order."""
+    """Returns strides without gaps in an array's memory order (None for C or F), and the order."""
     c, f = ary.flags["C_CONTIGUOUS"], ary.flags["F_CONTIGUOUS"]
     order: Literal["C", "F"] = "F" if f and not c else "C"
     if c or f or ary.ndim <= 1:

@@ -269,5 +269,5 @@ def event(timing: bool = True) -> Event:
 
 
 def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
-    """Returns the milliseconds from ``evtstart`` to ``evtend``, past events with timing."""
+    """Returns the milliseconds between two past events with timing, ``evtstart``, ``evtend``."""
     return evtstart.elapsed_time(evtend)

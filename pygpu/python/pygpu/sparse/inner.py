@@ -58,7 +58,7 @@ class AsyncInnerProduct:
     def get_host_result(self) -> np.ndarray | None:
         """Returns the value as a page-locked array without axes; None before the value arrives.
 
-        The first call after the end of the device's work queues the copy; a later call returns it.
+        Once the device's work has ended, a call queues the copy; a later call returns the value.
         """
         if not self.gpu_finished:
             if self.gpu_finished_evt.query():

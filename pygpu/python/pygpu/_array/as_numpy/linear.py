@@ -283,8 +283,8 @@ def einsum(
 ) -> GPUArray:
     """Returns sums of products by Einstein's convention, as :func:`numpy.einsum`.
 
-    Operands are combined two at a time, by one product of matrices, in their order or in that
-    of ``optimize``. Without a sum or product, the result is a view, as numpy's.
+    Operands are combined two at a time, by one product of matrices, in their own order or
+    in the order of ``optimize``. Without a sum or product, the result is a view, as numpy's.
     """
     subscripts, values = _labels(operands)
     arrays = [on_device(it) for it in values]
@@ -420,7 +420,7 @@ def _adjoint(a: GPUArray) -> GPUArray:
 
 
 def _reflector(x: GPUArray) -> tuple[GPUArray, GPUArray]:
-    """Returns v and t, with which ``1 - t v v*`` maps onto ``x``, a column, a multiple of e_1.
+    """Returns v and t such that ``1 - t v v*`` maps a multiple of e_1 onto the column ``x``.
 
     They are LAPACK's (``zlarfg``), so that the signs of the factors are numpy's.
     """
@@ -472,10 +472,10 @@ _MOST_SWEEPS = 60
 
 
 def _rotated(y: GPUArray, rows: int, turn: GPUArray) -> tuple[GPUArray, GPUArray]:
-    """Returns the columns after rotations that make their first ``rows`` rows orthogonal, two
-    columns by two, and the largest cosine of an angle before.
+    """Rotates pairs of columns, so that their first ``rows`` rows become orthogonal. Returns the
+    columns, and the largest cosine of an angle before the rotations.
 
-    The first half of the columns is rotated with the other one, and ``turn`` makes the next pairs:
+    A column of the first half is rotated with one of the second, and ``turn`` makes the next pairs:
     the one-sided method of M. R. Hestenes, "Inversion of matrices by biorthogonalization and
     related results", 1958.
     """
@@ -510,7 +510,7 @@ def _orthogonal(a: GPUArray) -> tuple[GPUArray, GPUArray]:
     if n % 2:
         y = concatenate([y, _core.full((*y.shape[:-1], 1), y.dtype, 0)], -1)
     half = y.shape[-1] // 2
-    # One of the columns stays, the others go round: each meets each.
+    # One of the columns stays, the others go round: every two columns form a pair once.
     ring = [*range(half), *range(2 * half - 1, half - 1, -1)]
     turn = np.zeros(2 * half, np.int64)
     turn[[*ring[2:], ring[1]]] = ring[1:]

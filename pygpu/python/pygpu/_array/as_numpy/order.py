@@ -48,7 +48,7 @@ def _precedes(x: GPUArray, y: GPUArray, or_equal: bool) -> GPUArray:
 def searchsorted(a: Array, v: Array, side: str = "left", sorter: Array | None = None) -> GPUArray:
     """Returns the indices at which to insert elements in order, as :func:`numpy.searchsorted`.
 
-    Few elements are found by binary search; many are sorted together with the sorted elements.
+    Few elements are found by binary search; many are sorted together with ``a``.
     """
     if side not in ("left", "right"):
         raise ValueError(f"side is {side!r}; 'left' or 'right' is needed")
@@ -320,8 +320,8 @@ def combine_at(ufunc: Any, a: Any, indices: Any, b: Any) -> None:
 def running(join: str, values: GPUArray, part: Any = None, longest: Any = None) -> GPUArray:
     """Returns running results of a function, such as sums, along the last axis, in each part.
 
-    Each step adds to an element the sum before it, twice as long as in the last step, if that is
-    in the same part. So no part's rounding or NaN reaches another part.
+    Each step adds to an element the sum of the elements before it, of twice as many as in the last
+    step, if they are in the same part. So no part's rounding or NaN reaches another part.
     """
     step, longest = 1, values.shape[-1] if longest is None else longest
     while step < longest:
@@ -487,7 +487,7 @@ def partition(
 
 
 def partition_in_place(a: GPUArray, *args: Any, **kwargs: Any) -> None:
-    """Sorts the elements along an axis, for a partition as numpy's method."""
+    """Sorts the elements along an axis, as numpy's method ``partition`` may do."""
     a[...] = partition(a, *args, **kwargs)
 
 

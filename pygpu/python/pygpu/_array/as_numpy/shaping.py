@@ -102,7 +102,7 @@ def trim_zeros(filt: Array, trim: str = "fb", axis: Axis = None) -> GPUArray:
 def pad(array: Array, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> GPUArray:
     """Returns an array padded at the ends of its axes, as :func:`numpy.pad`.
 
-    A mode is a name; ``reflect_type`` is ``"even"``.
+    ``mode`` must be a name, and ``reflect_type`` must be ``"even"``.
     """
     a = on_device(array)
     if isinstance(pad_width, dict):
@@ -136,7 +136,7 @@ def pad(array: Array, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> 
 
 
 def _side(a: GPUArray, axis: int, mode: str, width: int, option: Any, step: int) -> GPUArray:
-    """Returns a ramp to one end of an axis, or a statistic of elements there; -1 is the last."""
+    """Returns a ramp to an end of an axis, or a statistic there; at the last if ``step`` is -1."""
     a = elements_at(a, slice(None, None, step), axis)
     if mode == "linear_ramp":
         edge = elements_at(a, 0, axis)
@@ -313,7 +313,7 @@ dsplit = member(_split, ("dsplit", 2, 3), "dsplit", _SPLIT.format("along the thi
 
 
 def resize(a: Array, new_shape: Shape) -> GPUArray:
-    """Returns an array of another shape, its elements repeated, as :func:`numpy.resize`."""
+    """Returns an array of another shape with elements repeated, as :func:`numpy.resize`."""
     a = on_device(a).ravel()
     shape = extents("new_shape", new_shape)
     count = int(np.prod(shape, dtype=int))

@@ -155,13 +155,13 @@ _OTHERS = ("linear", "midpoint", "averaged_inverted_cdf")
 
 
 def _closest(at: Any) -> Any:
-    """Returns the next larger whole number; returns an odd number itself."""
+    """Returns an odd whole number itself; for others, the next larger whole number."""
     below = np.floor(at)
     return np.where((at == below) & (below % 2 == 1), below, below + 1)
 
 
 def _places(q: Any, n: int, method: str) -> Any:
-    """Returns the positions of quantiles among ``n`` sorted elements; fractions interpolate."""
+    """Returns the positions of quantiles among ``n`` sorted elements; a fraction is between two."""
     if method in _ELEMENTS:
         at = np.asarray(_ELEMENTS[method](q, n)).astype(np.int64)
     elif method == "linear":
@@ -426,7 +426,7 @@ def _nanquantile(
 
 
 def _nan_ranked(a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims: bool) -> GPUArray:
-    """Returns quantiles; without elements the result has numpy's shape, the mean's."""
+    """Returns quantiles; for an empty array, the result has the shape of a mean, as in numpy."""
     if not a.size:
         return nanmean(a, axis, None, out, keepdims)
     return _nanquantile(a, q, axis, out, method, keepdims)

@@ -16,7 +16,7 @@ def _serve() -> None:
     try:
         from pygpu import install_as_pycuda
     except ModuleNotFoundError as error:
-        # The interpreter of another environment, which inherited the variable: it has its own.
+        # Another environment's interpreter inherited the variable, and has a `pycuda` of its own.
         if error.name != "pygpu":
             raise
         here = str(Path(__file__).parents[1])
