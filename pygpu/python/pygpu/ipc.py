@@ -188,7 +188,7 @@ def open(
     source: Descriptor = in_any_form(Descriptor, "descriptor", descriptor)
     own = _core.choose_backend()
     if source.vendor != own:
-        own = f"this process uses {own}, which opens no other's memory"
+        own = f"this process uses {own}, and can only open memory of {own}"
         raise InvalidArgument(f"vendor is {source.vendor}; {own}")
     count = _core.device_count()
     for name, ordinal in (("device of the descriptor", source.device), ("device", device)):

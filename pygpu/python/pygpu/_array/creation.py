@@ -240,7 +240,7 @@ def _sequence(start: Any, stop: Any, step: Any, dtype: Any) -> GPUArray:
     if dtype is None:
         dtype = np.array([start, stop, step]).dtype
     if step == 0:
-        raise ValueError("step is 0; it must not be")
+        raise ValueError("step is 0; another number is needed")
     length = max(0, math.ceil((stop - start) / step))
     if length == 0:
         start, step = 0, 1

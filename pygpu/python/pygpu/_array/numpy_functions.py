@@ -266,8 +266,8 @@ def _cast(name: str, casting: Any, operands: Any, outputs: Any) -> Any:
     (out,) = outputs
     if not np.can_cast(result.dtype, out.dtype, casting):
         raise TypeError(
-            f"numpy.{name} has a result of {result.dtype}, which does not become {out.dtype} with "
-            f"casting {casting!r}"
+            f"numpy.{name} has a result of {result.dtype}, which cannot be cast to {out.dtype} "
+            f"with casting {casting!r}"
         )
     out[...] = result
     return out

@@ -157,7 +157,7 @@ class RandomNumberGenerator:
             raise TypeError(f"i.dtype is {i.dtype} and i.size {i.size}; {needed}")
         amounts = i.get(stream=stream).reshape(-1)
         if amounts.min() < 0:
-            raise ValueError(f"i has the element {amounts.min()}; no state can jump back")
+            raise ValueError(f"i has the element {amounts.min()}; a state cannot move back")
         self._jump(jump, amounts.astype(np.uint64), stream)
 
     def call_skip_ahead(self, i: int, stream: OnStream = None) -> None:

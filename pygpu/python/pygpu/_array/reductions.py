@@ -241,12 +241,12 @@ def _extreme(
     return reduce_some(name, a, initial, where, (stream,), **given)
 
 
-_MIN = """Returns the smallest element, or NaN if any element is, as :func:`numpy.min`.
+_MIN = """Returns the smallest element, or NaN if there is one, as :func:`numpy.min`.
 
     An axis is also accepted as `stream`. ``where`` needs ``initial``.
     """
 min = member(_extreme, "min", "min", _MIN)
-_MAX = "Returns the largest element, as :func:`numpy.max`; arguments as :func:`min` has them."
+_MAX = "Returns the largest element, as :func:`numpy.max`; arguments are as in :func:`min`."
 max = member(_extreme, "max", "max", _MAX)
 amin, amax = min, max
 

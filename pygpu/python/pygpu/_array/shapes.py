@@ -167,7 +167,7 @@ def _converted(arrays: Any, out: Any, dtype: Any, casting: Any) -> Any:
     dtype = np.dtype(dtype) if out is None else gpu_array("out", out).dtype
     for a in arrays:
         if not np.can_cast(a.dtype, dtype, casting):
-            why = f"which does not become {dtype} with casting {casting!r}"
+            why = f"which cannot be cast to {dtype} with casting {casting!r}"
             raise TypeError(f"an array has dtype {a.dtype}, {why}")
     return [a.astype(dtype) for a in arrays]
 
@@ -299,7 +299,7 @@ def tile(A: GPUArray, reps: Shape) -> GPUArray:
     given = reps if isinstance(reps, tuple | list) else (reps,)
     counts = [whole("reps", count) for count in given]
     if any(count < 0 for count in counts):
-        raise ValueError(f"reps is {reps}; numbers of repetitions are not negative")
+        raise ValueError(f"reps is {reps}; numbers of repetitions must not be negative")
     ndim = max(gpu_array("A", A).ndim, len(counts))
     counts = [1] * (ndim - len(counts)) + counts
     shape = (1,) * (ndim - A.ndim) + A.shape

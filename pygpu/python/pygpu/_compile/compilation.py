@@ -165,7 +165,7 @@ def _virtual(arch: str) -> str:
     if arch.startswith("compute_"):
         return arch
     if not arch.startswith("sm_"):
-        raise Unsupported(f"arch is {arch!r}, which has no PTX; use one of NVIDIA's")
+        raise Unsupported(f"arch is {arch!r}, which has no PTX; use NVIDIA's, such as sm_90")
     return "compute_" + arch.removeprefix("sm_")
 
 

@@ -436,7 +436,7 @@ class Column(_Plain):
         if self.mask is not None:
             dtype = self.mask.dtype
             if dtype.kind not in "bu" or dtype.byteorder == ">":
-                allowed = "unsigned integers hold bits, bool bytes"
+                allowed = "allowed are unsigned integers, of bits, and bool"
                 raise ValueError(f"mask has the dtype {dtype}; {allowed}")
             bits = self.mask.size * (1 if dtype.kind == "b" else 8 * dtype.itemsize)
             if bits < self.data.size:

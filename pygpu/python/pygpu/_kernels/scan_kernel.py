@@ -18,7 +18,7 @@ from .snippets import THREADS
 PART = 1 << 14
 """Elements that the host scans one after the other."""
 PARTS = 4
-"""Parts that a thread of the host scans in turns, so that none waits for itself."""
+"""Parts that a host thread scans alternately, so that it need not wait for each result."""
 
 
 def _source(

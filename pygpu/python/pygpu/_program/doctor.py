@@ -183,7 +183,7 @@ def _report(environment: Mapping[str, str]) -> dict[str, Any]:
         problems.append(cache["error"])
     elif cache.get("writable") is False:
         problems.append(
-            f"compiled code cannot be kept ({cache['why']}), so that each process compiles anew; "
+            f"compiled code cannot be kept ({cache['why']}), so each process compiles it again; "
             "make the folder writable, or name another one in PYGPU_CACHE_DIR"
         )
     return {
@@ -447,5 +447,5 @@ def _dotted(version: int | None) -> str:
 
 def _why(requested: str | None) -> str:
     if requested in (None, "auto"):
-        return "the best one present; PYGPU_BACKEND would choose another"
+        return "the first available backend; PYGPU_BACKEND chooses another"
     return f"PYGPU_BACKEND={requested}"

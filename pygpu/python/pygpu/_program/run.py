@@ -29,7 +29,7 @@ With "-" the program is what standard input holds. With --check-first in front o
 first launches of each kernel on the host are checked for races and faults (PYGPU_CHECK=first).
 
 Runs a PyCUDA program with `import pycuda` and `import pycuda.*` served by pygpu.
-The backend is PYGPU_BACKEND (auto, cuda, hip or host), by default the best one present.
+The backend is PYGPU_BACKEND (auto, cuda, hip or host), by default the first available one.
 """
 
 _PROFILE_USAGE = """\

@@ -79,13 +79,13 @@ class DeviceColumn:
         if self._length < 0 or self._offset < 0 or not -1 <= self._null_count <= self._length:
             counts = f"the length {self._length}, the offset {self._offset}"
             raise ValueError(f"a column {what} has {counts} and the null count {self._null_count}")
-        least = len(layout.parts)
-        if len(self._buffers) < least or (len(self._buffers) > least and not layout.has_variadic):
-            raise ValueError(f"buffers of a column {what} number {len(self._buffers)}, not {least}")
+        least, given = len(layout.parts), len(self._buffers)
+        if given < least or (given > least and not layout.has_variadic):
+            raise ValueError(f"the number of buffers of a column {what} is {given}, not {least}")
         for part, buffer in zip(layout.parts, self._buffers):
             if buffer is None and part.kind == "validity":
                 if self._null_count > 0:
-                    raise ValueError(f"a column {what} has nulls and no validity bitmap")
+                    raise ValueError(f"a column {what} has nulls but no validity bitmap")
                 continue
             size = 0 if buffer is None else buffer.size
             if size < part.least(count):
@@ -93,7 +93,7 @@ class DeviceColumn:
                 raise ValueError(f"the {part.kind} of a column {what} have {sizes}")
         if len(self._children) != len(self._field.children):
             counts = f"{len(self._children)}, not {len(self._field.children)}"
-            raise ValueError(f"the children of a column {what} number {counts}")
+            raise ValueError(f"the number of children of a column {what} is {counts}")
         for child in self._children:
             if layout.child_length is not None and child._length < count * layout.child_length:
                 counts = f"length {child._length}; {count * layout.child_length} is needed"
@@ -398,7 +398,7 @@ class DeviceRecordBatch:
         if column.format != "+s":
             raise ValueError(f"a record batch has the format '+s', not {column.format!r}")
         if column.validity is not None and column.null_count != 0:
-            raise ValueError("a record batch has no nulls of its own; the structs have")
+            raise ValueError("the structs have nulls, which a record batch cannot have")
         start, length = column.offset, column.length
         children = [
             child if start == 0 and child.length == length else child.slice(start, length)

@@ -32,7 +32,7 @@ def array(
 ) -> GPUArray:
     """Returns a new array from an object, as :func:`numpy.array`."""
     if copy is False and not (isinstance(object, GPUArray) and dtype in (None, object.dtype)):
-        raise ValueError("copy is False, and a copy is needed; None makes one where it is")
+        raise ValueError("copy is False, but a copy is needed; pass copy=None or True")
     if isinstance(object, list | tuple) and any(isinstance(it, GPUArray) for it in object):
         object = stack([array(it, dtype) for it in object])
     if not isinstance(object, GPUArray):

@@ -106,7 +106,7 @@ def matrix_power(a: Array, n: int) -> GPUArray:
     if a.shape[-1] != a.shape[-2]:
         raise np.linalg.LinAlgError(f"a has shape {a.shape}; square matrices are needed")
     if n < 0:
-        raise TypeError(f"n is {n}; for inverse matrices call it on the host, with a.get()")
+        raise TypeError(f"n is {n}; for inverse matrices call numpy's function with a.get()")
     result: Any = None if n else broadcast_to(identity(a.shape[-1], a.dtype), a.shape)
     while n:
         if n % 2:
@@ -203,7 +203,7 @@ def _explicit(subscripts: str, arrays: list[GPUArray]) -> tuple[list[str], str]:
     inputs, arrow, output = subscripts.partition("->")
     terms = inputs.split(",")
     if len(terms) != len(arrays):
-        raise ValueError(f"the operands number {len(arrays)}; {subscripts!r} is for {len(terms)}")
+        raise ValueError(f"{subscripts!r} is for {len(terms)}, not {len(arrays)} arrays")
     unused = [it for it in reversed(string.ascii_letters) if it not in subscripts]
     lengths = [len(term.replace("...", "")) for term in terms]
     hidden = [a.ndim - n if "..." in t else 0 for a, n, t in zip(arrays, lengths, terms)]
@@ -218,7 +218,7 @@ def _explicit(subscripts: str, arrays: list[GPUArray]) -> tuple[list[str], str]:
     output = output.replace("...", dots)
     known = {it for term in named for it in term}
     if len({*output}) != len(output) or not {*output} <= known:
-        raise ValueError(f"subscripts {subscripts!r}: the result repeats or invents a label")
+        raise ValueError(f"subscripts {subscripts!r}: the result has a repeated or unknown label")
     return named, output
 
 
@@ -295,7 +295,7 @@ def einsum(
     dtype = np.result_type(*(it.dtype for it in arrays)) if dtype is None else np.dtype(dtype)
     for a in arrays:
         if not np.can_cast(a.dtype, dtype, casting):
-            raise TypeError(f"an operand has dtype {a.dtype}, not to become {dtype} ({casting})")
+            raise TypeError(f"an operand has dtype {a.dtype}; {casting} casting forbids {dtype}")
     arrays = [it if it.dtype == dtype else it.astype(dtype) for it in arrays]
     parts = [_diagonals(*it) for it in zip(arrays, terms)]
     sizes: dict[str, int] = {}

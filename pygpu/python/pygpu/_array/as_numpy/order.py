@@ -270,7 +270,7 @@ def lexsort(keys: Arrays, axis: int = -1) -> GPUArray:
     order = argsort(first, axis)
     for key in others:
         if key.shape != first.shape:
-            raise ValueError(f"keys have shapes {first.shape} and {key.shape}; one is needed")
+            raise ValueError(f"keys have shapes {first.shape} and {key.shape}, which must be equal")
         next_order = argsort(along(key, order, axis), axis)
         order = along(order, next_order, axis)
     return order
@@ -446,7 +446,7 @@ def histogram2d(
     values = [on_device(it) for it in (x, y)]
     if values[0].shape != values[1].shape or values[0].ndim != 1:
         shapes = f"{values[0].shape} and {values[1].shape}"
-        raise ValueError(f"x and y have shapes {shapes}; one is needed")
+        raise ValueError(f"x and y have shapes {shapes}, which must be equal")
     dtype = np.result_type(*(it.dtype for it in values))
     # numpy has them in one array of float64 where ranges are given.
     dtype = dtype if range is None else np.promote_types(dtype, np.float64)

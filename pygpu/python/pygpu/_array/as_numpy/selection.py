@@ -231,7 +231,7 @@ def copyto(dst: GPUArray, src: Array, casting: Casting = "same_kind", where: Arr
     # The dtype of a Python number is the array's, if it is of its kind.
     dtype = np.result_type(dst.dtype, src) if is_number else on_device(src).dtype
     if not np.can_cast(dtype, dst.dtype, casting):
-        raise TypeError(f"src has dtype {dtype}, which does not become {dst.dtype} ({casting})")
+        raise TypeError(f"src has dtype {dtype}, which cannot be cast to {dst.dtype} ({casting})")
     src = on_device(np.asarray(src, dtype) if is_number else src)
     if where is True:
         dst[...] = src

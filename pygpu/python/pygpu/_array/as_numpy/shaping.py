@@ -130,7 +130,7 @@ def pad(array: Array, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> 
         if before or after:
             places = np.pad(np.arange(a.shape[axis]), (before, after), mode, **kwargs)  # type: ignore[call-overload]
             if mode in ("reflect", "symmetric") and kwargs.get("reflect_type") == "odd":
-                raise TypeError("reflect_type is 'odd'; on the device it is 'even'")
+                raise TypeError("reflect_type is 'odd'; the device supports only 'even'")
             a = elements_at(a, on_device(places), axis)
     return a.copy() if a is array else a
 

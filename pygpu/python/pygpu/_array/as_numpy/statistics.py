@@ -334,7 +334,7 @@ _LEAST = {"max": -np.inf, "min": np.inf}
 _OF_NUMBERS = "Returns the {} elements that are not NaN, as :func:`numpy.{}`."
 nanmax = member(_extreme, "max", "nanmax", _OF_NUMBERS.format("largest", "nanmax"))
 nanmin = member(_extreme, "min", "nanmin", _OF_NUMBERS.format("smallest", "nanmin"))
-_PLACES = "Returns the places of the {} elements that are not NaN, as :func:`numpy.{}`."
+_PLACES = "Returns indices of the {} elements that are not NaN, as :func:`numpy.{}`."
 nanargmax = member(_arg_extreme, "max", "nanargmax", _PLACES.format("largest", "nanargmax"))
 nanargmin = member(_arg_extreme, "min", "nanargmin", _PLACES.format("smallest", "nanargmin"))
 _SUMS = "Returns running sums, NaN counted as 0, as :func:`numpy.nancumsum`."
@@ -402,7 +402,7 @@ def _nanquantile(
     if nan is None or a.size == 0:
         return _quantile(a, q, axis, out, method, keepdims)
     if method != "linear":
-        raise TypeError(f"method is {method!r}; without NaN the device has 'linear'")
+        raise TypeError(f"method is {method!r}; without NaN the device supports only 'linear'")
     values, axes = last_axis(a, axis)
     ordered = sort(values)
     count = _numbers(ordered).sum(axis=-1, keepdims=True)
