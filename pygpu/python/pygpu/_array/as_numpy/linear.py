@@ -203,7 +203,7 @@ def _explicit(subscripts: str, arrays: list[GPUArray]) -> tuple[list[str], str]:
     inputs, arrow, output = subscripts.partition("->")
     terms = inputs.split(",")
     if len(terms) != len(arrays):
-        raise ValueError(f"{subscripts!r} is for {len(terms)}, not {len(arrays)} arrays")
+        raise ValueError(f"the operand count is {len(arrays)}; {subscripts!r} needs {len(terms)}")
     unused = [it for it in reversed(string.ascii_letters) if it not in subscripts]
     lengths = [len(term.replace("...", "")) for term in terms]
     hidden = [a.ndim - n if "..." in t else 0 for a, n, t in zip(arrays, lengths, terms)]
