@@ -60,7 +60,7 @@ def _printed(run: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> i
 
 
 def _start() -> None:
-    # `python -i` prints a traceback for each exit, also for that of a program without an error.
+    # `python -i` prints a traceback for each exit, also of a program without an error.
     if status := main():
         sys.exit(status)
 

@@ -359,7 +359,7 @@ setattr(array3d_flags, "2DARRAY", array3d_flags.ARRAY3D_2DARRAY)
 
 
 class address_mode(IntEnum):
-    """What a texture reads out of bounds: modes of ``TextureReference.set_address_mode``.
+    """The values of a texture out of bounds: modes of ``TextureReference.set_address_mode``.
 
     ``WRAP`` and ``MIRROR`` repeat the array, for normalized coordinates only; ``CLAMP`` reads the
     element at the edge, ``BORDER`` zero.

@@ -269,7 +269,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> G
 
 
 def _export(export: Any, stream: int | None) -> Any:
-    """Calls ``__dlpack__`` of a library with or without versions."""
+    """Calls ``__dlpack__`` of a library, which may be too old for versions."""
     try:
         return export(stream=stream, max_version=_VERSION)
     except TypeError:

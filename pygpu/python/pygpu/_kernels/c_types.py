@@ -131,9 +131,9 @@ def match_dtype_to_c_struct(
 ) -> tuple[np.dtype[Any], str]:
     """Returns a record dtype with the layout of a C structure, and the structure's declaration.
 
-    The offsets and the size are read from a kernel. The declaration does not include those of
-    inner structures. :func:`get_or_register_dtype` takes the returned dtype. PyOpenCL has this
-    function too. Raises ``Unsupported`` if the backend does not compile kernels.
+    The offsets and the size are read from a kernel. Inner structures are not declared.
+    :func:`get_or_register_dtype` takes the returned dtype. PyOpenCL has this function too.
+    Raises ``Unsupported`` if the backend does not compile kernels.
 
     ``device`` may be None for the current one, and ``name`` is the structure's in CUDA C. ``dtype``
     is a record; its offsets do not matter. The fields, in memory order, may be arrays, or records

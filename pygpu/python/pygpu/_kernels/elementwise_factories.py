@@ -289,7 +289,7 @@ def get_take_kernel(
 
     Also returns the references, to be bound to the sources. The kernel's arguments are the indices,
     ``vec_count`` targets, and the number of indices. Indices outside a source read 0.
-    :func:`pygpu.gpuarray.take` needs no textures. Raises ``Unsupported`` if there are none.
+    :func:`pygpu.gpuarray.take` does not need textures. Raises ``Unsupported`` without textures.
 
     >>> source, target = gpuarray.arange(5, dtype=np.float32), gpuarray.zeros(2, np.float32)
     >>> indices = gpuarray.to_gpu(np.array([3, 1], np.int32))

@@ -151,9 +151,9 @@ def install_as_pycuda(*, children: bool = False) -> None:
 
 
 def _install_for_children() -> None:
-    # What `multiprocessing` starts gets `sys.path`, any other command the environment.
+    # Processes of `multiprocessing` get `sys.path`; other commands get the environment.
     if _FOR_CHILDREN not in sys.path:
-        # Behind the program's own folder, and before all that is installed.
+        # After the program's own folder, and before installed packages.
         sys.path.insert(0 if getattr(sys.flags, "safe_path", False) else 1, _FOR_CHILDREN)
     # An empty entry among others is the current folder.
     folders = os.environ.get("PYTHONPATH", "")

@@ -164,7 +164,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _report(environment: Mapping[str, str]) -> dict[str, Any]:
     faults = settings.faults(environment)
-    # What is wrong with a setting is said once; the rest is tried as if it were not set.
+    # A wrong setting is reported once; the other steps run as if it were not set.
     rest = {name: value for name, value in environment.items() if name not in faults}
     backends = {name: _tried(name, rest, list(_STEPS)) for name in BACKENDS}
     targets = _core.build_info()["targets"]

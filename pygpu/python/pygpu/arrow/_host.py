@@ -39,8 +39,8 @@ def printed(value: Any) -> str:
 
 
 def no_device_buffer(obj: Any) -> TypeError:
-    """Returns pyarrow's error, or TypeError unless it is imported, for an object without device
-    memory; the message begins as pyarrow's."""
+    """Returns the error for an object without device memory: pyarrow's class if pyarrow is
+    imported, or else TypeError. The message begins as pyarrow's."""
     kind = type(obj)
     if kind.__module__.partition(".")[0] == "pyarrow":
         begin = f"buffer is not backed by a CudaBuffer, but of type {kind.__name__}"

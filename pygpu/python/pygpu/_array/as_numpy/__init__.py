@@ -1,7 +1,7 @@
 """Functions with numpy's names that combine other operations on the device.
 
 Each has numpy's name, arguments and result. ``gpuarray`` has it as an attribute, and numpy's own
-function calls it for a GPUArray. A new one is a function in a module here and its name below.
+function calls it for a GPUArray. To add one, define it in a module here and write its name below.
 """
 
 HOMES = {

@@ -56,7 +56,7 @@ def array(
 def asarray(
     a: Array, dtype: DType = None, order: Order = None, *, copy: bool | None = None
 ) -> GPUArray:
-    """Converts an object to an array, a GPUArray to itself, as :func:`numpy.asarray`."""
+    """Converts an object, unless it is a GPUArray, to an array, as :func:`numpy.asarray`."""
     return array(a, dtype, copy=copy, order=order or "K")
 
 
