@@ -93,7 +93,7 @@ def cudaDeviceSynchronize() -> cudaError_t:
 
 
 def cudaGetDevice() -> tuple[int, cudaError_t]:
-    """Returns the number of the current device, 0 if the call fails, and the status."""
+    """Returns the current device's number (0 if the call fails), and the status."""
     return attempt(_core.current_ordinal, default=0)
 
 
@@ -103,7 +103,7 @@ def cudaSetDevice(device: int) -> cudaError_t:
 
 
 def cudaGetDeviceCount() -> tuple[int, cudaError_t]:
-    """Returns the number of devices, 0 if the call fails, and the status."""
+    """Returns the number of devices (0 if the call fails), and the status."""
     return attempt(_core.device_count, default=0)
 
 
@@ -118,13 +118,13 @@ def cudaEventRecord(event: cudaEvent_t, stream: cudaStream_t | None = None) -> c
 
 
 def cudaEventSynchronize(event: cudaEvent_t) -> cudaError_t:
-    """Waits until all work before the mark has run; returns the status, also kept in ``event``."""
+    """Waits until all work before ``event`` has run; returns the status; ``event`` keeps it."""
     wait = lambda: _made("event", event, cudaEvent_t).synchronize()  # noqa: E731
     return attempt(wait, keeper=_keeper(event))[1]
 
 
 def cudaEventElapsedTime(start: cudaEvent_t, end: cudaEvent_t) -> tuple[float, cudaError_t]:
-    """Returns the milliseconds from ``start`` to ``end``, or 0 if that fails, and the status."""
+    """Returns the milliseconds from ``start`` to ``end`` (0 if that fails), and the status."""
 
     def elapsed() -> float:
         first = _made("start", start, cudaEvent_t)

@@ -136,7 +136,7 @@ def release(descriptor: Descriptor) -> None:
 
 
 class OpenedArray(Closing, GPUArray):
-    """An array of :func:`open` in another process's memory; arguments are as in :class:`GPUArray`.
+    """Another process's array, from :func:`open`; arguments are as in :class:`GPUArray`.
 
     It is closed by :meth:`close`, by the end of ``with``, or when the last reference to the array
     and its views is gone.

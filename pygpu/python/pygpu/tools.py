@@ -123,7 +123,7 @@ class DeviceData:
         return self.align_bytes(word_size) // word_size
 
     def align_bytes(self, word_size: int = 4) -> int:
-        """Returns the bytes that a half warp reads if ``word_size`` is 4, 8 or 16 bytes."""
+        """Returns the bytes that a half warp reads in words of ``word_size`` (4, 8 or 16) bytes."""
         if word_size == 4:
             return 64
         if word_size in (8, 16):

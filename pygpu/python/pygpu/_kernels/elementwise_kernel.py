@@ -193,7 +193,7 @@ def textured_kernel(
 ) -> tuple[_core.Function, list[TextureReference]]:
     """Returns a prepared kernel, and the texture references by which it reads elements."""
     if not _core.has_textures():
-        raise Unsupported(f"{name}: its kernel needs textures, which the device does not support")
+        raise Unsupported(f"{name}: its kernel reads through textures, which the device lacks")
     texels = {it: dtype_to_ctype(dtype, with_fp_tex_hack=True) for it, dtype in textures.items()}
     declare = "texture<{}, 1, cudaReadModeElementType> {};".format
     references = [declare(texel, it) for it, texel in texels.items()]

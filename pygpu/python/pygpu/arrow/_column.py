@@ -173,7 +173,7 @@ class DeviceColumn:
 
     @property
     def validity(self) -> CudaBuffer | None:
-        """The bits of the elements with a value, from :attr:`offset` on; None: all have one."""
+        """The validity bits, from bit :attr:`offset` on; None for a column without a bitmap."""
         has = self._layout.parts[:1] and self._layout.parts[0].kind == "validity"
         return self._buffers[0] if has else None
 
