@@ -1,7 +1,7 @@
 """PybindGPU's interface on NVIDIA GPUs, AMD GPUs and the CPU: calls return a status.
 
-``import PyGPU as gpuarray`` is the same package. Every failure leaves a status in
-``last_status`` or returns it, and none raises unless ``PYGPU_STATUS`` is ``raise``.
+``import PyGPU as gpuarray`` is the same package. A call that fails returns a status, or leaves it
+in ``last_status``. It raises an error only if ``PYGPU_STATUS`` is ``raise``.
 """
 
 from typing import TYPE_CHECKING, Any

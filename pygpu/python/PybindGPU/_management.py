@@ -1,4 +1,4 @@
-"""Load and memory of devices, from the vendors' management libraries.
+"""The load and the memory of devices, from the vendors' management libraries.
 
 NVML on NVIDIA; on AMD, ROCm SMI or AMD SMI. Only :func:`nvmlInit` opens them.
 """
@@ -249,7 +249,7 @@ def _announced(status: nvmlReturn_t) -> nvmlReturn_t:
 def nvmlInit() -> nvmlReturn_t:
     """Opens the vendor's management library; returns the status, 12 if it is not installed.
 
-    Each call needs a call of :func:`nvmlShutdown` later.
+    Each call needs a later call of :func:`nvmlShutdown`.
 
     >>> if nvmlInit():  # where the vendor's library is installed
     ...     free, total, used = nvmlDevice(0).memory_info()  # bytes

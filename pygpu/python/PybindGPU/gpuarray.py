@@ -164,11 +164,10 @@ class GPUArray:
     Parameters
     ----------
     *args : numpy.ndarray, list or tuple. Data, or a shape; ``shape=`` also works.
-    **kwargs : object. ``dtype``, the type of the elements with a shape; ``order``, "C" or "F", the
-        memory order with a shape; ``copy``, True for a copy of the array as the host side (arrays
-        with gaps are always copied); ``allocator``, a sole argument, the owner of the device
-        memory: an :class:`Allocator`, a :class:`PagelockedAllocator` or an array of another
-        library.
+    **kwargs : object. With a shape: ``dtype``, the type of the elements, and ``order``, "C" or "F".
+        With an array: ``copy``, True for a copy as the host side; arrays with gaps are always
+        copied. As the only argument: ``allocator``, the owner of the device memory, which is an
+        :class:`Allocator`, a :class:`PagelockedAllocator` or an array of another library.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -34,8 +34,8 @@ def checking(*kinds: str) -> Iterator[None]:
     *kinds : {"bounds", "uninitialised", "races", "barriers", "arithmetic", "first"}. The errors to
         look for; all by default. "bounds": accesses outside of live allocations. "uninitialised":
         reads of unwritten memory allocated in the block. "races": unordered accesses of two
-        threads, of which one writes and one is not atomic. "barriers": threads of a block that wait
-        at different barriers. "arithmetic": divisions of integers by zero, and misaligned
+        threads, at least one a write, at least one not atomic. "barriers": threads of a block that
+        wait at different barriers. "arithmetic": divisions of integers by zero, and misaligned
         addresses. "first" checks only the first two launches of each kernel.
     """
     begun = Checking(",".join(kinds) or "all")

@@ -43,7 +43,7 @@ from ._core import matmul as matmul
 from ._lazy import exports as _exports
 from .cumath import __all__ as _cumath  # type: ignore[attr-defined]
 
-# Functions of numpy's name, except PyCUDA's that are not numpy's for integers.
+# Functions with numpy's names, except PyCUDA's that differ from numpy's for integers.
 _OF_CUMATH = sorted({*_cumath}.difference(("fabs", "frexp", "modf", "minimum", "maximum")))
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ _PLAIN = list | tuple | bool | int | float | complex | np.generic
 def to_gpu(ary: Array, allocator: Allocator = None) -> GPUArray:
     """Copies the numpy array ``ary`` to the device, in memory of ``allocator``.
 
-    The copy has the same memory order. ``ary`` may be changed when the call returns.
+    The copy has the same memory order. The program may change ``ary`` once the call returns.
 
     >>> gpuarray.to_gpu(np.array([1, 2])).get()
     array([1, 2])

@@ -35,9 +35,9 @@ def _expect(name: str, value: Any, dtype: Any, shape: tuple[int, ...]) -> GPUArr
 class RandomNumberGenerator:
     """The base of all generators: states on the device, from which arrays are filled.
 
-    A generator has ``block_count * generators_per_block`` states, the same number on every device.
-    Element ``e`` of an array, in memory order, comes from state ``e % count``. So the same seeds
-    make the same numbers on every backend, bit for bit. Uniform numbers are in (0, 1], as cuRAND's.
+    A generator has ``n = block_count * generators_per_block`` states, as many on every device.
+    Element ``e`` of an array, in memory order, comes from state ``e % n``. So the same seeds make
+    the same numbers on every backend, bit for bit. Uniform numbers are in (0, 1], as in cuRAND.
 
     Work is queued on ``stream``, by default the array's. An array with gaps is written through a
     copy. A dtype that is not allowed raises ``NotImplementedError``.
@@ -75,7 +75,7 @@ class RandomNumberGenerator:
         _core.random_fill(self._kind, self._states, data, distribution, first, second, stream)
 
     def fill_uniform(self, data: GPUArray, stream: OnStream = None) -> None:
-        """Fills ``data`` with uniform numbers in (0, 1], or with all values of an integer type.
+        """Fills ``data`` with uniform numbers: in (0, 1], or any value of an integer type.
 
         The dtype is float32, float64, int32 or uint32; generators of 64 bits also fill int64 and
         uint64. The work is queued on ``stream``.

@@ -99,7 +99,7 @@ class device_attribute(IntEnum):
     """Attributes of a device: the argument of ``Device.get_attribute``.
 
     Names, numbers and units are as in ``CUdevice_attribute``: clock rates in kHz, memory in bytes,
-    texture widths in elements. Two names of one number are the old and the new one.
+    texture widths in elements. If two names have one number, one of them is old.
 
     >>> driver.Device(0).get_attribute(driver.device_attribute.MAX_THREADS_PER_BLOCK)
     1024

@@ -41,7 +41,7 @@ _TEXTURE_MARK, _SURFACE_MARK = 0x58455450, 0x52555350
 class _Memory(NamedTuple):
     """Device memory that a texture reads, ``offset`` bytes before the bound address.
 
-    The extent is in bytes, or texels of a row with the rows and the pitch.
+    The extent is a number of bytes, or the texels of a row, with the number of rows and the pitch.
     """
 
     pointer: Any

@@ -219,7 +219,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> G
 
     Work on the result is ordered after the other library's queued work. Raises ``BufferError`` if
     ``x`` is not on a device of this backend or is read-only, without ``copy=True``; or if no dtype
-    stands for the elements of ``x``.
+    fits the elements of ``x``.
 
     >>> from_dlpack(np.arange(3.0), copy=True)
     array([0., 1., 2.])

@@ -124,7 +124,7 @@ def get_binary_op_kernel(
 ) -> Function:
     """Returns a kernel of ``z = x operator y``, with the arguments ``x, y, z, n``.
 
-    ``operator`` is one of C: ``"*"``, ``"<"``. ``x_is_scalar`` and ``y_is_scalar`` are as in
+    ``operator`` is C's, such as ``"<"``. ``x_is_scalar`` and ``y_is_scalar`` are as in
     :func:`get_axpbyz_kernel`.
     """
     arguments = _typed("{x} *x, {y} *y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
@@ -141,7 +141,7 @@ def get_rdivide_elwise_kernel(dtype_x: DType, dtype_z: DType) -> Function:
 
 
 def get_scalar_op_kernel(dtype_x: DType, dtype_a: DType, dtype_y: DType, operator: str) -> Function:
-    """Returns a kernel of ``y = x operator a``, ``operator`` one of C: it takes ``x, a, y, n``."""
+    """Returns a kernel of ``y = x operator a``, with C's ``operator``: it takes ``x, a, y, n``."""
     arguments = _typed("{x} *x, {a} a, {y} *y", x=dtype_x, a=dtype_a, y=dtype_y)
     return _kernel(arguments, f"y[i] = x[i] {operator} a", "scalarop_kernel")
 

@@ -366,7 +366,7 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
         return {name: value for name, value in self.__dict__.items() if name != "_modules"}
 
     def _define(self) -> tuple[_Generator, str, list[Any], bool, int, bool]:
-        """Reads the declaration; called by the launcher until it returns."""
+        """Reads the declaration; the launcher calls this until it succeeds."""
         if not hasattr(self, "gen_kwargs"):
             raise RuntimeError("ElementwiseKernel.__init__ has not been called")
         modules = self.__dict__.setdefault("_modules", {})

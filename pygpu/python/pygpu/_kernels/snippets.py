@@ -79,7 +79,7 @@ def parse(arguments: str | Iterable[Any], *texts: str) -> list[Declared]:
 
 def check_text(**texts: Any) -> None:
     """Raises ``TypeError`` for a piece of source that is not a str, and ``ValueError`` for a
-    kernel's name that is not one in C."""
+    kernel's name that is not a name in C."""
     for what, text in texts.items():
         if not isinstance(text, str):
             raise wrong_type(what, text, "a text is needed")

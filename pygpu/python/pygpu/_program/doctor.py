@@ -62,7 +62,7 @@ def _settle_cache() -> dict[str, Any]:
         return {"folder": None}
     folder, limit = kept
     report = measured(folder, limit, list(entries(folder)))
-    # As an entry is written; where the folder is missing, pygpu makes it.
+    # pygpu writes entries in this way, and makes the folder if it is missing.
     place = next(it for it in (folder, *folder.parents) if it.exists())
     try:
         with tempfile.TemporaryFile(dir=place) as file:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncInnerProduct", "CGStateContainer", "ConvergenceError", "solve_pkt_with_cg"]
 
-# The residual is read after so many iterations, on its way to the host meanwhile.
+# After so many iterations, the host reads the residual, which is copied meanwhile.
 _CHECK_INTERVAL = 20
 
 

@@ -30,7 +30,7 @@ def take(
     """
     a, axis = along_axis(on_device(a), axis)
     if isinstance(indices, list | tuple) and not np.size(indices):
-        # numpy makes an empty list float64, and takes it for indices.
+        # numpy makes an empty list float64, and accepts it as indices.
         indices = np.zeros(np.shape(indices), np.intp)
     indices = places_of("indices", on_device(indices), a.shape[axis], mode)
     return stored(elements_at(a, indices, axis), out)
