@@ -40,10 +40,9 @@
 //!
 //! Kernels in CUDA C are compiled when the program runs, for the CPU as well. A [`Program`] takes the text and the
 //! options that nvcc takes, on every backend. Streams and events work as in CUDA; arrays that several streams use
-//! order the work automatically. [`coming_from_cudarc`] has a program for each, and
-//! a table of calls. [`record!`] makes structs usable as elements and as kernel arguments. To call an existing
-//! library, pass it an array's address and stream while you hold an [`AccessGuard`](memory::AccessGuard), as
-//! `examples/glue.rs` shows.
+//! order the work automatically. [`coming_from_cudarc`] has an example of each, and a table of cudarc's calls.
+//! [`record!`] makes structs usable as elements and as kernel arguments. To call an existing library, pass it an
+//! array's address and stream while you hold an [`AccessGuard`](memory::AccessGuard), as `examples/glue.rs` shows.
 //!
 //! A copy that the program does not wait for owns a page-locked buffer. Waiting for the copy returns the buffer:
 //!
@@ -67,8 +66,8 @@
 //!
 //! # Errors
 //!
-//! A call that fails returns an [`Error`]: a [kind](ErrorKind) to match on, the driver's number, the name of the
-//! call and a sentence. For programs that check numbers as C does, every result can be split into a value and a
+//! A call that fails returns an [`Error`]: a [kind](ErrorKind) to match on, the driver's status number, the name of
+//! the call and a message. For programs that check numbers as C does, every result can be split into a value and a
 //! status:
 //!
 //! ```
@@ -94,8 +93,8 @@
 //! - `cuda`, `hip`, `host`: the backend of that name. Opening a backend that is left out returns an ordinary
 //!   [`ErrorKind::BackendUnavailable`] that names the feature.
 //! - `aot`: lets the build script compile builtin operations ahead of time, for the devices in `PYBIND_GPU_TARGET`.
-//!   Without this feature the build does not compile a second copy of the core for the script, and setting that
-//!   variable is an error.
+//!   Without this feature the build is shorter, because the build script needs no second copy of the library; setting
+//!   that variable is then an error.
 
 #[doc = include_str!("../docs/coming-from-cudarc.md")]
 pub mod coming_from_cudarc {}

@@ -12,10 +12,10 @@ use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A program in CUDA C as nvcc takes it, for a device of any backend.
+/// A program in the CUDA C of nvcc, for a device of any backend.
 ///
-/// [`Device::compile`] passes a text to the device's own compiler. A `Program` adds the parts of nvcc's language that
-/// this compiler lacks: headers of C and C++, nvcc's options and macros and, for AMD, functions and types of CUDA C.
+/// [`Device::compile`] passes a text to the device's own compiler. A `Program` adds what this compiler lacks of
+/// nvcc's language: headers of C and C++, nvcc's options and macros and, on AMD GPUs, functions and types of CUDA C.
 ///
 /// ```
 /// use gpuarray::{DeviceArray, LaunchConfig, LoadOptions, Program};
@@ -88,13 +88,13 @@ impl Program {
         Program { packages: Some(folders), ..self }
     }
 
-    /// Sets whether the text is compiled inside `extern "C" { ... }`, so that kernels have their own names in the code.
+    /// Sets whether the text is compiled inside `extern "C" { ... }`, so that kernels' names are not mangled.
     #[must_use]
     pub fn extern_c(self, extern_c: bool) -> Self {
         Program { extern_c, ..self }
     }
 
-    /// Returns the program as the compiler of a dialect takes it.
+    /// Returns the program in the form that the compiler of a dialect accepts.
     fn adapted(&self, dialect: Dialect, has_textures: bool) -> Adapted {
         let options: Vec<&str> = self.options.iter().map(String::as_str).collect();
         let installed = hal::library::search_directories;
@@ -114,8 +114,8 @@ impl Program {
     /// Compiles the program for a device.
     ///
     /// # Errors
-    /// `CompileFailed` with the errors as messages about the program's own lines, each with the line and a caret;
-    /// [`Error::log`] is the compiler's whole log. `Unsupported` if no compiler for the device is available.
+    /// `CompileFailed`: each message shows a line of the program's own text and a caret; [`Error::log`] is the
+    /// compiler's whole log. `Unsupported` if no compiler for the device is available.
     ///
     /// ```
     /// use gpuarray::Program;
@@ -157,7 +157,7 @@ impl Program {
         })
     }
 
-    /// Returns the error for a program that a compiler refuses, from the error with its log.
+    /// Returns the compiler's error with messages about the program's own lines, and with advice.
     fn described(&self, error: &Error, device: &dyn Device, dialect: Dialect) -> Error {
         let compiler = device.compiler().unwrap_or_default();
         let advice = advice(error.detail(), dialect, &compiler);
@@ -167,8 +167,8 @@ impl Program {
             .with_log(&with_advice(error.detail()))
     }
 
-    /// Functions and variables for the host that NVIDIA's compiler refuses, and nvcc leaves out, are compiled for the
-    /// device.
+    /// Compiles a text. NVRTC refuses functions and variables for the host, which nvcc leaves out: they are then
+    /// compiled for the device.
     fn for_device(&self, device: &dyn Device, text: &str, options: &[String]) -> Result<Compiled> {
         let mut options: Vec<&str> = options.iter().map(String::as_str).collect();
         let result = device.compile(text, &self.file, &options);

@@ -33,7 +33,7 @@ pub fn of(module: &dyn Module, kernel: &str) -> Option<Signature> {
 }
 
 /// Returns the kernel's signature from its program's text. Returns `None` if the text does not declare the kernel
-/// clearly, or if the driver reports another number or other sizes of parameters.
+/// clearly, or if the driver reports a different number of parameters or different sizes.
 pub fn of_kernel(signatures: &Signatures, kernel: &dyn Kernel) -> Option<Signature> {
     let signature = signatures.kernel(kernel.name())?;
     let Some(known) = kernel.parameters().ok()? else { return Some(signature) };
