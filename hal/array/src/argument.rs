@@ -53,8 +53,8 @@ fn add<'a>(array: &'a Array, access: Access, list: &mut ArgumentList<'a>) -> Res
 }
 
 /// Passes the address of the first element of an array that is contiguous in C or Fortran order. The kernel must
-/// not write to the array: other streams may read it at the same time, and launches with the same argument are not
-/// ordered.
+/// not write to the array: other streams may read it at the same time, and launches that only read the array are
+/// not ordered.
 impl<T: Element> KernelArgument for &DeviceArray<T> {
     fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
         add(self.untyped(), Access::Read, list)

@@ -15,11 +15,11 @@ use hal::scalar::Scalar;
 use hal::stream::Stream;
 use std::sync::{Arc, OnceLock};
 
-/// The environment variable for the memory of arrays without an allocator: `stream` (faster), or `plain`
-/// (other processes can open the memory by its address).
+/// The environment variable that chooses the memory of arrays without an allocator: `stream` (faster),
+/// or `plain` (other processes can open the memory by its address).
 const ARRAY_MEMORY: &str = "PYGPU_ARRAY_MEMORY";
 
-/// Returns true if arrays use plain memory. Captures allocate from the stream regardless.
+/// Returns true if arrays use plain memory. Captures use the stream's memory regardless.
 fn is_plain_asked() -> Result<bool> {
     static ASKED: OnceLock<bool> = OnceLock::new();
     if let Some(&asked) = ASKED.get() {
@@ -73,14 +73,14 @@ impl Array {
         Ok(Self::assemble(Arc::new(memory), layout, dtype, None).noted())
     }
 
-    /// Returns the array, after describing it for the reports of checks.
+    /// Returns the array, after a call of [`Array::note_for_checks`].
     #[inline]
     fn noted(self) -> Array {
         self.note_for_checks();
         self
     }
 
-    /// Describes the contents of the array's memory for the reports of checks, if any checks are on.
+    /// If checks of kernels are on, tells them what the array's memory contains, for their reports.
     #[inline]
     pub fn note_for_checks(&self) {
         if !checking::current().is_none() {

@@ -31,7 +31,7 @@ impl Array {
     ///
     /// # Errors
     /// As for [`Array::unary`]; `InvalidArgument` if the shapes do not fit; `InvalidType` if the result's type
-    /// does not convert to this array's within its kind.
+    /// cannot be cast to this array's type (numpy's rule `same_kind`).
     pub fn set_unary(&self, function: UnaryFunction, input: &Array) -> Result<()> {
         self.during(|| {
             let compute = function.signature(input.dtype)?.compute;
@@ -64,8 +64,8 @@ impl Array {
     /// this array.
     ///
     /// # Errors
-    /// As for [`Array::binary`], and `InvalidType` if the result's type does not convert to this array's type
-    /// within its kind.
+    /// As for [`Array::binary`], and `InvalidType` if the result's type cannot be cast to this array's type
+    /// (numpy's rule `same_kind`).
     pub fn set_binary(
         &self,
         function: BinaryFunction,
@@ -266,7 +266,7 @@ impl Array {
         check_same_device(self.device(), other.device())
     }
 
-    /// Applies a function to arguments of this array's shape, or that broadcast to it, and stores the values in
+    /// Applies a function to arguments that have this array's shape or broadcast to it, and stores the values in
     /// this array. The array is new: it does not overlap anything or repeat elements.
     pub(super) fn apply_first(
         &self,
@@ -283,8 +283,8 @@ impl Array {
         self.apply_first_of(function, compute, arguments, is_own)
     }
 
-    /// Applies a function and stores the values in this array. The array has the arguments' shape, and overlaps no
-    /// argument except as the same view. `is_new` is true if nothing else refers to the array.
+    /// Applies a function and stores the values in this array. The array has the arguments' shape. An argument
+    /// that overlaps the array is the same view. `is_new` is true if nothing else refers to the array.
     pub(super) fn apply_first_of(
         &self,
         function: Function,
@@ -410,7 +410,7 @@ pub(super) fn check_same_device(one: &Arc<dyn Device>, other: &Arc<dyn Device>) 
     ))
 }
 
-/// Returns the inputs of an operation. Arrays are described by `operand`, in turn; untyped numbers get the type
+/// Returns the inputs of an operation. Calls `operand` for each array, in order; untyped numbers get the type
 /// that the function takes.
 #[inline]
 fn inputs(

@@ -69,7 +69,7 @@ struct Node {
 
 type Place<'a> = (&'a Arc<dyn Device>, &'a Arc<dyn Stream>);
 
-/// An upper bound of the parts of a formula for a node.
+/// An upper bound of the number of parts that a node's formula has.
 #[derive(Clone, Copy, Default)]
 struct Size {
     steps: usize,
@@ -90,7 +90,8 @@ struct Pending {
     function: Function,
     compute: DType,
     parts: SmallVec<[Part; 2]>,
-    /// The block that queues the function before arrays that it reads are written. It lives as long as the node.
+    /// The block: it queues the function before arrays that the function reads are written. It lives as long as the
+    /// node.
     block: Option<Arc<block::Content>>,
 }
 
@@ -195,8 +196,8 @@ impl fmt::Debug for Expression {
 }
 
 impl Node {
-    /// Enters a block; the block tells the node before the node's arrays are written. Returns false if an argument is
-    /// not in it.
+    /// Adds the node to a block, which computes it before arrays that it reads are written. Returns false if an
+    /// argument is in no block or another one.
     fn enter_block(&self, block: &Arc<block::Content>) -> bool {
         let is_here = |part: &Part| match part {
             Part::Node(node) => match &*node.state.lock().unpoisoned() {
@@ -216,7 +217,7 @@ impl Node {
         }
     }
 
-    /// Calls a function with each array that the node's own function reads. Other functions may read more.
+    /// Calls a function with each array that the node's own function reads, without the arrays behind its arguments.
     fn for_each_array(&self, mut call: impl FnMut(&Array)) {
         let State::Pending(pending) = &*self.state.lock().unpoisoned() else { return };
         for part in &pending.parts {
@@ -230,7 +231,7 @@ impl Node {
 }
 
 impl Drop for Node {
-    /// Leaves a chain of nodes without a stack frame for each: a chain of evaluated nodes may be of any length.
+    /// Drops a chain of nodes in a loop: evaluated nodes may form a chain too long for recursion.
     fn drop(&mut self) {
         let mut rest: Vec<Arc<Node>> = Vec::new();
         let take = |state: &mut Mutex<State>, rest: &mut Vec<Arc<Node>>| {
@@ -382,7 +383,7 @@ impl Expression {
         })))
     }
 
-    /// Returns the expression as a part of a larger one, and increases that one's size.
+    /// Returns the expression as a part of a larger one, and adds its size to `size`, the size of the larger one.
     fn part(&self, size: &mut Size) -> Part {
         match &*self.0.state.lock().unpoisoned() {
             State::Done(array) => {

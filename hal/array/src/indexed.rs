@@ -35,7 +35,7 @@ impl Array {
     ///
     /// # Errors
     /// As for [`Array::take`]; `InvalidArgument` for an output of another shape or one that overlaps an input;
-    /// `InvalidType` if the elements do not convert to the output's type within its kind.
+    /// `InvalidType` if the elements cannot be cast to the output's type (numpy's rule `same_kind`).
     pub fn take_into(&self, indices: &Array, axis: isize, output: &Array) -> Result<()> {
         self.during(|| {
             let axis = self.layout.normalize_axis(axis)?;
@@ -80,7 +80,7 @@ impl Array {
     ///
     /// # Errors
     /// As for [`Array::take`]; `InvalidArgument` if the values' shape does not fit or they overlap this array;
-    /// `InvalidType` if they do not convert to this array's type within its kind.
+    /// `InvalidType` if they cannot be cast to this array's type (numpy's rule `same_kind`).
     pub fn put(&self, indices: &Array, values: &Array, axis: isize) -> Result<()> {
         self.during(|| {
             let axis = self.layout.normalize_axis(axis)?;
@@ -168,8 +168,8 @@ impl Array {
         })
     }
 
-    /// Returns the indices of the true elements of a mask, or `values` at them, as a new array on this array's
-    /// stream. Everything is contiguous in C order.
+    /// Returns the indices of the true elements of a mask, or the elements of `values` there, as a new array on
+    /// this array's stream. All arrays are contiguous in C order.
     fn found(&self, mask: &Array, values: Option<&Array>, dtype: DType) -> Result<Array> {
         let most = mask.count()?;
         let output = self.new_result(&[most], dtype)?;

@@ -278,7 +278,7 @@ impl Layout {
         if self.shape.contains(&0) {
             return self.offset..self.offset;
         }
-        // A layout is only created if its extent fits, and so does each part of it.
+        // Layouts whose extent does not fit are not created, so each partial sum fits as well.
         let (mut low, mut high) = (self.offset, self.offset.wrapping_add(self.itemsize));
         for (&extent, &stride) in self.shape.iter().zip(&self.strides) {
             let reach = (extent as isize).wrapping_sub(1).wrapping_mul(stride);

@@ -231,8 +231,8 @@ impl Array {
         self.during(|| Ok(self.with_layout(self.layout.index(items)?)))
     }
 
-    /// Splits the array along its first axis into the elements before `index` and the others. Work on the two views is
-    /// not ordered with each other: two streams may use them concurrently, unless the byte ranges of the two views
+    /// Splits the array along its first axis into the elements before `index` and the others. Work on one view is not
+    /// ordered with work on the other: two streams may use them concurrently, unless the byte ranges of the two views
     /// overlap. Work on this array or on another view is ordered with work on either half. The memory is freed after
     /// all this work.
     ///

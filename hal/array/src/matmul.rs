@@ -11,13 +11,14 @@ use hal::operation::{Epilogue, MatrixProduct, Operation, Shape, Strides};
 use smallvec::SmallVec;
 
 impl Array {
-    /// Returns the matrix product of this array and `other` by numpy's rules, computed in `compute`.
+    /// Returns the matrix product of this array and `other` by numpy's rules, in the type `compute`.
     /// The last two axes are the axes of the matrices; the axes before them are broadcast. A
     /// one-dimensional array is a row on the left or a column on the right, and the result lacks that
     /// axis.
     ///
-    /// Products with a row or a column are reductions, and as precise. In all others, the terms of a
-    /// sum are added sequentially within blocks, as linear algebra libraries do.
+    /// A product with a row or a column is a reduction, with the same precision. In all other
+    /// products, the terms of a sum are added sequentially within blocks, as linear algebra libraries
+    /// do.
     ///
     /// # Errors
     /// `InvalidArgument` for an array without axes, rows and columns of different lengths, axes that
@@ -35,8 +36,8 @@ impl Array {
     ///
     /// # Errors
     /// As for [`Array::matmul`]; `InvalidArgument` unless `output` has the shape of the result, is on
-    /// this array's device and does not repeat elements; `InvalidType` if `compute` does not convert
-    /// to the type of `output` within its kind.
+    /// this array's device and does not repeat elements; `InvalidType` if `compute` cannot be cast to
+    /// the type of `output` (numpy's rule `same_kind`).
     pub fn matmul_into(&self, other: &Array, compute: DType, output: &Array) -> Result<()> {
         self.during(|| {
             let factors = Factors::new(self, other, compute)?;

@@ -10,7 +10,7 @@ use std::fmt;
 /// A number as a program writes it: its type has a kind but not a size. It takes the type of the array that it is
 /// combined with (numpy's rule since 2.0).
 ///
-/// A number takes the array's type, unless the number needs another kind:
+/// Only a number of a wider kind changes the type, here a float with integers:
 ///
 /// ```
 /// use gpuarray::{Array, DType, DeviceArray, Number, function::BinaryFunction};

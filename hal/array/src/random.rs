@@ -19,9 +19,9 @@ impl Array {
     /// elements per state.
     ///
     /// # Errors
-    /// `InvalidArgument` for other states, an array that repeats elements, states that overlap the
-    /// array, and invalid parameters of a distribution; `InvalidType` for a dtype that the distribution
-    /// does not support.
+    /// `InvalidArgument` for states of another dtype or size, an array that repeats elements, states
+    /// that overlap the array, and invalid parameters of a distribution; `InvalidType` for a dtype that
+    /// the distribution does not support.
     pub fn fill_random(
         &self,
         generator: Generator,

@@ -22,9 +22,9 @@ pub(super) enum Combined<'a> {
     Products(&'a Array, &'a Array),
     /// Squared distances from the mean.
     SquaredDeviations(&'a Array),
-    /// Indices, along the one reduced axis, of the first elements equal to the reduction.
+    /// Indices, along the one reduced axis, of the first elements equal to the reduction's result.
     Positions(&'a Array),
-    /// The values of a formula of these arrays, as if stored in an array of this layout. The strides are added later.
+    /// The values of a formula of these arrays, as if stored in an array of this layout. Their strides are set later.
     Values(&'a Layout, FormulaValues, &'a [&'a Array]),
 }
 
@@ -108,8 +108,8 @@ impl Array {
     ///
     /// # Errors
     /// As for [`Array::reduce`]; `InvalidArgument` unless `output` has the shape of the result, is on this
-    /// array's device and does not repeat elements; `InvalidType` if the result's type does not convert to
-    /// the type of `output` within its kind.
+    /// array's device and does not repeat elements; `InvalidType` if the result's type cannot be cast to the type of
+    /// `output` (numpy's rule `same_kind`).
     pub fn reduce_into(
         &self,
         reduction: Reduction,
@@ -138,7 +138,7 @@ impl Array {
     ///
     /// # Errors
     /// `InvalidArgument` unless `output` has the same shape, is on the same device and does not repeat
-    /// elements; `InvalidType` if the elements do not convert to the type of `output` within its kind.
+    /// elements; `InvalidType` if the elements cannot be cast to the type of `output` (numpy's rule `same_kind`).
     pub fn copy_into(&self, output: &Array) -> Result<()> {
         self.during(|| {
             check_same_kind(self.dtype, output.dtype)?;
@@ -163,8 +163,8 @@ impl Array {
         self.check_writable()
     }
 
-    /// Returns the sum of the products of corresponding elements, computed in `compute`, as an
-    /// array without axes.
+    /// Returns the sum of the products of corresponding elements, computed in the type `compute`, as an array without
+    /// axes.
     ///
     /// # Errors
     /// `InvalidArgument` unless both arrays have the same shape and device; `OutOfMemory`.
@@ -346,7 +346,7 @@ pub(super) fn combined_elements(layout: &Layout, axes: Option<&[isize]>) -> Resu
     Ok(extents.map(|(_, extent)| extent).product())
 }
 
-/// Refuses reductions without an identity of no elements.
+/// Refuses to reduce no elements by a reduction that has no identity.
 pub(super) fn check_not_empty(
     shape: &[usize],
     reduction: Reduction,

@@ -17,8 +17,8 @@ pub(super) fn selection<A: Typed>(
     Ok((if positive { Function::SelectPositive } else { Function::Select }, compute))
 }
 
-/// Returns true if integer arguments are computed in the promotion of their floating-point types. By
-/// numpy's rule, this may be narrower than the floating-point type of their common type.
+/// Returns true if integer arguments are converted to floating point before the common type is
+/// determined. By numpy's rule, it may be narrower than the floating-point type of their own common type.
 const fn has_fractions(function: BinaryFunction) -> bool {
     matches!(function.properties().compute, Compute::Inexact)
 }

@@ -91,8 +91,8 @@ impl Array {
         })
     }
 
-    /// Returns an epilogue of the sum of squared deviations from the mean. The epilogue receives the number of elements
-    /// minus `degrees`.
+    /// Returns the sum of squared deviations from the mean, after an epilogue: a function that is applied to the sum.
+    /// `epilogue` receives the number of elements minus `degrees`.
     fn deviation(
         &self,
         epilogue: fn(f64) -> Epilogue,
@@ -134,7 +134,7 @@ impl Array {
     }
 }
 
-/// Returns sums in `compute` after an epilogue, in a new array of type `result`.
+/// Computes sums in the type `compute`, applies an epilogue to each, and returns them in a new array of type `result`.
 fn sum_with(
     array: &Array,
     epilogue: Epilogue,

@@ -30,9 +30,9 @@ use std::sync::Arc;
 
 /// An array of `T` in device memory.
 ///
-/// Operations are queued on the array's stream. They are ordered with operations of other arrays that share its memory,
-/// on any stream; only transfers to the host wait. Operations that write take `&mut self`. Views share the memory:
-/// writes through one are visible through the others.
+/// Operations are queued on the array's stream. They are ordered with operations of other arrays that share its
+/// memory, on any stream. Only transfers between device and host wait. Operations that write take `&mut self`. Views
+/// share the memory: writes through one are visible through the others.
 ///
 /// Operators queue work, views share memory, and methods that return numbers to the host wait:
 ///
@@ -148,9 +148,9 @@ impl<T: Element> DeviceArray<T> {
     }
 
     /// Splits the array along its first axis into the elements before `index` and the others, as views that two streams
-    /// can use concurrently. Work on this array and its other views, and freeing the memory, is ordered with work on
-    /// both. If the byte ranges of the two views overlap, as for a transposed array, work on them is also ordered with
-    /// each other.
+    /// can use concurrently. Work on this array and its other views is ordered with work on both, and so is freeing
+    /// the memory. If the byte ranges of the two views overlap, as for a transposed array, work on one is also ordered
+    /// with work on the other.
     ///
     /// ```
     /// use gpuarray::{DeviceArray, StreamOptions};

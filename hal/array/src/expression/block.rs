@@ -48,9 +48,9 @@ impl FusedBlock {
         FusedBlock::default()
     }
 
-    /// Adds an expression. Returns false if it has to be computed now: if other code may write memory that it reads
-    /// without telling, if another thread is using such memory, or if it is a function of an expression that is not in
-    /// the block.
+    /// Adds an expression. Returns false if it has to be computed now: if other code may write, without notice, memory
+    /// that the expression reads; if another thread is using that memory; or if the expression is a function of
+    /// another one that is not in the block.
     pub fn add(&self, expression: &Expression) -> bool {
         if !expression.0.enter_block(&self.0) {
             return false;
@@ -102,8 +102,8 @@ impl Content {
     }
 
     fn compute(&self) -> Result<()> {
-        // They stay in the block until they are computed. A thread that finds them here computes them as well; the
-        // first result is kept, and it was queued before either thread goes on.
+        // The nodes stay in the block until they are computed. A thread that finds them here computes them as well.
+        // The first result is kept; it has been queued before either thread goes on.
         let nodes = self.0.lock().unpoisoned().clone();
         let wanted = |node: &Arc<Node>| node.is_kept.load(Ordering::Acquire) && !node.is_done();
         let live: SmallVec<[Arc<Node>; 4]> =

@@ -110,7 +110,7 @@ impl Node {
     fn finish(&self, array: Array) -> State {
         let mut state = self.state.lock().unpoisoned();
         let State::Pending(pending) = &*state else { return State::Done(array) };
-        // Pending functions of the value read it from now on. Nothing else refers to it yet.
+        // Pending functions that take the value read this array from now on. Nothing else refers to the array yet.
         if self.is_argument.load(Ordering::Relaxed)
             && let Some(block) = pending.block.clone()
         {
@@ -135,7 +135,7 @@ impl Node {
     }
 }
 
-/// Computes nodes of one shape and stores their values, in one operation. Together they are not larger than a formula.
+/// Computes nodes of one shape and stores their values, in one operation. Together they fit into one formula.
 pub(super) fn evaluate(nodes: &[Arc<Node>]) -> Result<()> {
     let Some(first) = nodes.first() else { return Ok(()) };
     let mut build = Build::new(first.layout.shape());
@@ -182,8 +182,8 @@ impl Build {
         })
     }
 
-    /// Returns true if no step's value has been stored by another thread. Otherwise, the memory that the step reads may
-    /// have been written since. Once the steps are queued, they read it before later writes.
+    /// Returns true if no step's value has been stored by another thread. If another thread has stored a value, memory
+    /// that the steps read may have been written since. Once the steps are queued, they read it before later writes.
     pub(super) fn is_current(&self) -> bool {
         self.known.iter().all(|(node, _)| !node.is_done())
     }
@@ -205,7 +205,7 @@ impl Build {
         Formula::new(&types, &self.steps, outputs)
     }
 
-    /// Returns the values of a step in the order of the memory of a dense layout, without the strides there.
+    /// Returns the values of a step in the order in which a dense layout stores them. Their own strides are empty.
     pub(super) fn values(&self, step: u8, layout: &Layout) -> Result<FormulaValues> {
         let formula = self.formula(&[step])?;
         let mut axes: SmallVec<[usize; 4]> =
@@ -217,7 +217,7 @@ impl Build {
             strides.push(along(array.layout().broadcast_to(&self.shape)?.strides()));
         }
         let shape: Shape = axes.iter().map(|&axis| self.shape[axis]).collect();
-        // The layout's own strides come first and are positive, so that neither the order nor a direction changes.
+        // The layout's own strides come first and are positive, so no axis changes its place or direction.
         let (shape, _) = simplify(&shape, &mut strides);
         let mut strides = strides.into_iter().skip(1);
         let input = |source: &Leaf| match source {
@@ -270,7 +270,7 @@ impl Build {
         Ok(Term::Step(step))
     }
 
-    /// Returns an array as an input. The same elements are read once.
+    /// Returns the input for an array, and adds it unless an input for the same elements exists.
     fn input(&mut self, array: &Array) -> Term {
         let is_same = |source: &Leaf| match source {
             Input::Array(known) => {
@@ -289,8 +289,8 @@ impl Build {
     }
 
     /// Queues the steps, and stores the values of some of them. `are_new` is true if nothing else refers to the arrays.
-    /// Returns false if values for other arrays have to be computed on their own: if the steps were not current, or
-    /// cannot be one operation.
+    /// Returns false if the arrays are not new and their values have to be computed separately: if the steps were not
+    /// current, or cannot be one operation.
     fn store(&self, outputs: &[u8], arrays: &[Array], are_new: bool) -> Result<bool> {
         if arrays[0].size() == 0 {
             return Ok(true);
@@ -299,7 +299,7 @@ impl Build {
             let arguments: SmallVec<[Argument<'_>; 4]> =
                 step.arguments.iter().map(|&term| self.argument(term, &[])).collect();
             array.apply_first_of(step.function, step.compute, &arguments, are_new)?;
-            // The write of an input has stored the step's value first.
+            // If the array is also an input, the other thread's write of it came after the step's value was stored.
             let is_read = || self.arrays().any(|input| input.is_same_view(array));
             return Ok(are_new || is_read() || self.is_current());
         }
@@ -316,7 +316,8 @@ impl Build {
         }
     }
 
-    /// Queues the steps as one operation. Returns false, and queues nothing, if they are not current for other arrays.
+    /// Queues the steps as one operation. Returns false, and queues nothing, if neither the arrays are new nor the
+    /// steps current.
     fn queue(&self, outputs: &[u8], arrays: &[Array], are_new: bool) -> Result<bool> {
         let formula = self.formula(outputs)?;
         let all = || arrays.iter().chain(self.arrays());

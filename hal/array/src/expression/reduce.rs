@@ -69,8 +69,8 @@ impl Expression {
         mean.map_or_else(|| self.evaluate()?.mean(dtype, axes, keep_axes), Ok)
     }
 
-    /// Combines the elements in one operation. Returns `None` if they are computed before, because they have been, are
-    /// worth storing, or cannot be a part of the operation.
+    /// Combines the elements in one operation. Returns `None` if the elements must be combined from a stored array: if
+    /// they are stored already, are worth storing, or cannot be a part of the operation.
     fn combine(
         &self,
         how: (Reduction, DType, Epilogue),
@@ -84,7 +84,7 @@ impl Expression {
         }
         if !node.joins(shape) {
             match self.evaluate() {
-                // Computed once more, they need no memory.
+                // Without memory for the elements, they are computed once more as a part of the reduction.
                 Err(error) if error.kind() == ErrorKind::OutOfMemory => {}
                 stored => return stored.map(|_| None),
             }

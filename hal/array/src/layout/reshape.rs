@@ -98,7 +98,7 @@ impl Layout {
         self.shape.iter().copied().zip(self.strides.iter().copied()).filter(|&(n, _)| n != 1)
     }
 
-    /// Returns the view without leading axes of extent 1 beyond `ndim` axes.
+    /// Returns the view without leading axes of extent 1, but keeps at least `ndim` axes.
     pub fn trim_leading(&self, ndim: usize) -> Layout {
         let ones = self.shape.iter().take_while(|&&extent| extent == 1).count();
         let from = ones.min(self.ndim().saturating_sub(ndim));
@@ -197,8 +197,8 @@ impl Layout {
 
 type Axes = SmallVec<[(usize, isize); 4]>;
 
-/// Splits and merges axes, given from the slowest to the fastest, so that the same elements follow
-/// in the same order. Returns `None` if the elements would have to move.
+/// Splits and merges axes, given from the slowest to the fastest, so that the order of the elements
+/// stays the same. Returns `None` if the elements would have to move.
 fn split(old: &[(usize, isize)], new: impl Iterator<Item = usize>) -> Option<SmallVec<[isize; 4]>> {
     let new: Shape = new.collect();
     let mut strides: SmallVec<[isize; 4]> = SmallVec::from_elem(0, new.len());

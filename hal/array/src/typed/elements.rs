@@ -18,8 +18,8 @@ use sealed::{Known, Parts};
 /// Truth values and numbers: every element type except records.
 ///
 /// The library implements this trait, and the traits derived from it, for the types that support each function;
-/// programs cannot implement them. They are bounds of the methods of [`DeviceArray`](crate::DeviceArray), and of
-/// programs' functions over arrays of several types. Programs do not call them.
+/// programs cannot implement them. The traits are bounds: of the methods of [`DeviceArray`](crate::DeviceArray),
+/// and of a program's own generic functions.
 ///
 /// The mean of any array, in a type with fractions:
 ///
@@ -101,7 +101,7 @@ pub trait Integer: Real + Bits {}
 
 /// Types with single bits: truth values and integers. Implemented and used like [`Arithmetic`].
 ///
-/// Masks and sets of flags by the same function:
+/// One function for masks and for sets of flags:
 ///
 /// ```
 /// use gpuarray::{DeviceArray, Result, array::Bits};

@@ -1,5 +1,5 @@
-//! The functions of typed arrays. Each function is a type; a trait is implemented for it and each
-//! element type that supports the function, and names the type of its value.
+//! The functions of typed arrays. Each function is a type. For each element type that supports the
+//! function, this type implements a trait that names the type of the result.
 //!
 //! ```
 //! use gpuarray::DeviceArray;
@@ -35,7 +35,7 @@
 //! }
 //! ```
 //!
-//! A value of another type than the function's does not compile either:
+//! A result of the wrong type does not compile either:
 //!
 //! ```compile_fail,E0308
 //! # use gpuarray::{DeviceArray, Result, array::functions::Less};

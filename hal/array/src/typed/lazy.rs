@@ -13,7 +13,7 @@ use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Su
 
 /// Element-wise functions of arrays of `T` that [`Lazy::eval`] computes together.
 ///
-/// Operators combine it with arrays, numbers and other lazy values. The result is the same, to the last bit, as if the
+/// Operators also take arrays, numbers and other lazy values. The result is the same, to the last bit, as if the
 /// operators were applied to arrays; no intermediate arrays are stored. The arrays are read by [`Lazy::eval`].
 ///
 /// ```
@@ -105,7 +105,7 @@ impl<'a, T: Element> LazyOperand<'a, T> for T {
 }
 
 impl<T: Element> DeviceArray<T> {
-    /// Returns the elements as a value whose operators are computed together.
+    /// Returns the elements as a value whose operators [`Lazy::eval`] computes together.
     pub fn lazy(&self) -> Lazy<'_, T> {
         Lazy::new(Ok(Expression::from(self.untyped())))
     }

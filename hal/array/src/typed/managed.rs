@@ -19,8 +19,8 @@ use std::sync::Arc;
 /// An array of `T` in managed memory; host and device share the elements. It is a [`DeviceArray`] on the device and a
 /// slice on the host, at the same addresses and without a copy.
 ///
-/// A slice waits for conflicting work. While it lives, conflicting operations fail on every view and thread: all writes
-/// for [`ManagedArray::as_slice`], all operations for [`ManagedArray::as_mut_slice`].
+/// A slice waits for conflicting work. While the slice lives, conflicting operations fail, through every view and on
+/// every thread: all writes for [`ManagedArray::as_slice`], all operations for [`ManagedArray::as_mut_slice`].
 ///
 /// The host writes the input of a calculation, and reads the result in place:
 ///
