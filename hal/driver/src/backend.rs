@@ -26,8 +26,8 @@ pub trait DriverLibrary: Vendor + Sized + 'static {
     /// The vendor-specific functions.
     type Own: VendorCalls;
 
-    /// Returns the vendor's part, over the functions found in `library`. The driver is not initialised
-    /// yet.
+    /// Returns the vendor's driver, over the functions found in `library`. The driver is not
+    /// initialised yet.
     fn new(own: Self::Own, calls: &Calls, library: Library) -> Self;
 }
 

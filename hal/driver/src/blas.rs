@@ -27,8 +27,8 @@ pub struct BlasCalls {
     /// Sets the stream of later products: `cublasSetStream_v2`, `rocblas_set_stream`. Arguments: handle,
     /// stream.
     pub set_stream: unsafe extern "C" fn(Handle, Handle) -> c_int,
-    /// Sets the memory of later products: `cublasSetWorkspace_v2`, `rocblas_set_workspace`. Arguments:
-    /// handle, address, bytes.
+    /// Sets the workspace of later products: `cublasSetWorkspace_v2`, `rocblas_set_workspace`. Arguments: handle,
+    /// address, bytes.
     pub set_workspace: unsafe extern "C" fn(Handle, u64, usize) -> c_int,
 }
 
@@ -64,21 +64,21 @@ pub struct BlasAbi<F> {
     pub operations: [c_int; 2],
     /// The dtypes that the library multiplies, each with its number and the number of its computing type.
     pub types: &'static [(DType, c_int, c_int)],
-    /// Calls the function: [`blas_multiply!`](crate::blas_multiply) declares both.
+    /// Calls the function that multiplies; [`blas_multiply!`](crate::blas_multiply) declares it and its type.
     ///
     /// # Safety
     /// The function comes from the library; the rest is as for [`Blas::multiply`].
     pub multiply: unsafe fn(F, &BlasProduct<'_>) -> c_int,
 }
 
-/// The address of a matrix, by its position in [`Gemm::addresses`].
+/// The address of the matrix at position `PLACE` of [`Gemm::addresses`].
 pub type MatrixAddress<const PLACE: usize> = u64;
 
 /// Declares the type of a vendor's function that multiplies matrices, and `multiply`, which calls it.
 ///
 /// The arguments are: the handle, the operations on A and B, m, n, k, and alpha; the address, type, leading
-/// dimension and stride of A and of B; beta; the same four of the matrices at the given positions; the count, and
-/// the computing type. The remaining arguments are vendor-specific, each with its value.
+/// dimension and stride of A and of B; beta; the same four of each matrix of `place`; the count, and the
+/// computing type. The remaining arguments are vendor-specific, each with its value.
 #[macro_export]
 macro_rules! blas_multiply {
     ($(#[$doc:meta])* $type:ident, [$($place:literal),+], $($value:expr => $own:ty),+) => {
@@ -108,7 +108,7 @@ macro_rules! blas_multiply {
     };
 }
 
-/// Products in the library's own numbers.
+/// Products, with operations and types as the library's own numbers.
 #[derive(Debug)]
 pub struct BlasProduct<'a> {
     /// The handle.

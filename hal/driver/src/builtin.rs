@@ -83,8 +83,7 @@ impl Builtins {
         Ok(kernels)
     }
 
-    /// Returns the best embedded module with the kernels of a source that the driver accepts, if there
-    /// is one.
+    /// Returns the best embedded module that has the kernels of a source and that the driver accepts, if any.
     fn embedded_module(&self, source: &str) -> Result<Option<Handle>> {
         for found in EmbeddedModule::all(self.context.target()?, source) {
             if let Some(module) = self.load_embedded(&found)? {

@@ -17,15 +17,15 @@ const IMPLICIT: c_int = 906;
 /// The streams of one device that capture or may capture.
 #[derive(Debug, Default)]
 pub(super) struct CaptureState {
-    /// The streams on which a capture was begun. Changed under `beginning` together with the driver's own state,
-    /// except for a stream without other references.
+    /// The streams on which a capture was begun. This map and the driver's own state change together, while
+    /// `beginning` is locked, except for a stream without other references.
     streams: Ranked<HashMap<u64, Announced>, LEAF>,
     counts: Arc<Counts>,
     /// Held while a capture begins, and by calls that wait for the whole device, which would end a capture.
     pub(super) beginning: Ranked<(), BEGINNING>,
     adding: Ranked<(), ADDING>,
     asking: Ranked<(), ASKING>,
-    /// Streams that others can reach and therefore capture at any time, with handle and epoch.
+    /// Streams that other libraries can reach, and may capture at any time, with handle and epoch.
     exposed: Ranked<HashMap<u64, (Handle, u64)>, LEAF>,
     /// The number of `exposed`.
     exposed_count: AtomicUsize,
@@ -36,7 +36,7 @@ pub(super) struct CaptureState {
 struct Counts {
     /// Captures that are announced or in progress.
     announced: AtomicUsize,
-    /// Captures that the default stream waits for.
+    /// Captures on streams that the default stream waits for.
     barring: AtomicUsize,
 }
 
@@ -51,9 +51,9 @@ pub(super) struct Announced {
 }
 
 impl Announced {
-    /// Bars the default stream, which waits for the stream that is about to capture. The default stream has no
-    /// work, and the caller holds the lock under which nothing is queued on it. From now on, queries of it report
-    /// that all work has finished.
+    /// Bars the default stream, because it waits for the stream that is about to capture. The default stream has
+    /// no work, and the caller holds the lock that keeps others from queueing on it. From now on, its queries
+    /// report that all work has finished.
     pub(super) fn bar_default(&mut self) {
         self.counts.barring.fetch_add(1, Ordering::AcqRel);
         self.bars_default = true;
@@ -174,7 +174,7 @@ impl CaptureState {
         self.any() || self.any_exposed()
     }
 
-    /// Records that others can reach a stream.
+    /// Records that other libraries can reach a stream.
     pub(super) fn expose(&self, stream: u64, handle: Handle, epoch: u64) {
         let mut exposed = self.exposed.lock();
         exposed.insert(stream, (handle, epoch));

@@ -186,8 +186,8 @@ impl Context {
             self.lost.store(0, Ordering::Release);
             self.number.store(0, Ordering::Release);
             self.handle.store(0, Ordering::Release);
-            // The retained use is not released: if another library has released it, a second release would end its
-            // own use.
+            // The context is not released here: if the other library has already done so, a second release would end
+            // that library's own use.
             self.capture_state.forget();
             if let Some(contents) = self.contents.get().and_then(Weak::upgrade) {
                 contents.forget();
@@ -401,7 +401,7 @@ impl Context {
         ))
     }
 
-    /// Returns the results of queries on idle objects, which are tested once.
+    /// Returns whether queries of idle objects work; tests this once.
     pub(super) fn query_support(&self) -> QuerySupport {
         *self.query_support.get_or_init(|| {
             let Ok(_scope) = self.enter() else { return QuerySupport::UNKNOWN };
@@ -465,7 +465,7 @@ impl Context {
     }
 
     /// Destroys everything in the context; the next call opens a new one. `end` is called first, to release or forget
-    /// everything in it. The function that it returns is called after the driver has reset the context.
+    /// the contents. The function that `end` returns is called after the driver has reset the context.
     pub(super) fn reset<F: FnOnce()>(&self, end: impl FnOnce() -> F) -> Result<()> {
         if process::generation() != self.driver.generation {
             return Err(self.forked());

@@ -74,7 +74,7 @@ impl DriverDevice {
         &self.state
     }
 
-    /// Returns the result of an allocation, which is tried again after unused memory was released.
+    /// Returns the result of an allocation. Tries again after releasing unused memory.
     fn allocate_with(
         &self,
         name: &'static str,
@@ -193,7 +193,7 @@ unsafe impl Device for DriverDevice {
         if let Ok((start, size)) = self.context.address_range(address) {
             return address.checked_add(bytes as u64).is_some_and(|end| end - start <= size as u64);
         }
-        // Host memory that is mapped into the device does not have a range that the driver reports.
+        // The driver does not report a range for host memory that is mapped into the device.
         self.context.driver.vendor.knows(address)
     }
 

@@ -107,8 +107,8 @@ impl DriverEvent {
     }
 
     /// Returns the lock under which captures change, if the call's stream captures, or if the event marks captured
-    /// work. NVIDIA's driver keeps a list of such events. It changes the list when an event is recorded, recorded
-    /// elsewhere or destroyed, and when the capture ends, and it crashes if two threads do so concurrently.
+    /// work. NVIDIA's driver keeps a list of the events that mark captured work. It changes when an event is recorded
+    /// or destroyed, and when the capture ends. The driver crashes if two threads change the list concurrently.
     fn listed(&self, captured: bool) -> Option<RankedGuard<'_, ()>> {
         let listed = captured || self.captured.load(Ordering::Acquire);
         listed.then(|| self.context.capture_state.adding())
@@ -136,7 +136,7 @@ impl DriverEvent {
         context.check("record", code)
     }
 
-    /// Makes a stream wait for the event. Returns `None`, with nothing done, if the event marks captured work and the
+    /// Makes a stream wait for the event. Does nothing and returns `None` if the event marks captured work and the
     /// stream may not join the capture.
     pub(super) fn wait_on(
         &self,

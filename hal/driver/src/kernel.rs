@@ -128,8 +128,8 @@ impl DriverKernel {
         )
     }
 
-    /// Prepares stream, context and kernel for a launch, and calls `launch`, which returns the driver's status. `fail`
-    /// returns the error of a failure, while the context is current.
+    /// Prepares stream, context and kernel for a launch, and calls `launch`, which returns the driver's status. If the
+    /// launch failed, `fail` returns the error, while the context is current.
     #[inline]
     fn queue(
         &self,

@@ -82,8 +82,8 @@ impl DeviceAllocator {
     }
 
     /// Allocates memory from the driver; also returns the driver's status. The pool is used on the list's stream,
-    /// unless that stream captures or a capture bars it. Then the request would become part of the capture, and
-    /// NVIDIA's driver crashes if another thread begins or ends one meanwhile. The context is current.
+    /// unless that stream captures or a capture bars it. Then the request would become part of it, and NVIDIA's
+    /// driver crashes if another thread begins or ends a capture meanwhile. The context is current.
     fn take(&self, list: &FreeList, size: usize) -> Result<(u64, c_int)> {
         let state = &self.pool.context().capture_state;
         let _none_changes = state.beginning.lock();
@@ -145,8 +145,8 @@ impl BlockOwner for DeviceAllocator {
     }
 }
 
-// A list of freed blocks per stream, in front of the pool, because a driver call costs more than most work on small
-// arrays.
+// Each stream has a list of freed blocks, in front of the pool, because a driver call costs more than most work on
+// small arrays.
 //
 // A block that is freed on a stream may be reused immediately by later work of the same stream. Blocks up to
 // [`LARGEST_KEPT`] are kept in this way, up to [`MOST_KEPT`] bytes per stream; larger ones return to the driver's
@@ -157,7 +157,7 @@ impl BlockOwner for DeviceAllocator {
 const LARGEST_KEPT: usize = 1 << 20;
 /// The maximum number of bytes that a stream keeps.
 const MOST_KEPT: usize = 64 << 20;
-/// The same without a pool, where freeing memory waits for the device.
+/// Like [`MOST_KEPT`], for a driver without a pool: it frees memory only after waiting for the device.
 const MOST_KEPT_PLAIN: usize = 512 << 20;
 /// The number of size classes up to [`LARGEST_KEPT`], four per power of two.
 const CLASSES: usize = 4 * (LARGEST_KEPT / GRANULE).ilog2() as usize + 1;
@@ -170,7 +170,7 @@ fn class(bytes: usize) -> Option<(usize, usize)> {
         return None;
     }
     if granules <= 4 {
-        // The numbers by the scheme of the larger classes; the numbers between them are unused.
+        // The numbers follow the scheme of the larger classes, so the numbers between them are unused.
         let index = [0, 4, 6, 8][granules - 1];
         return Some((index, granules * GRANULE));
     }
@@ -235,8 +235,8 @@ impl Lists {
 #[derive(Debug)]
 pub(crate) struct FreeList {
     stream: Handle,
-    /// False after the stream is gone. Locked while blocks are returned after its work, so that the stream exists
-    /// meanwhile.
+    /// False after the stream is gone. Locked while blocks are returned in the order of the stream, so that the
+    /// stream exists meanwhile.
     is_open: Ranked<bool, GIVING_BACK>,
     lists: Ranked<Lists, LEAF>,
 }
@@ -274,8 +274,8 @@ impl FreeList {
     /// Frees memory after the work queued so far.
     ///
     /// # Safety
-    /// Address and bytes belong to one allocation of this device's pool, not freed since, and work of other streams
-    /// that uses the memory is ordered before this.
+    /// Address and bytes belong to one allocation of this device's pool that has not been freed. Other streams' work
+    /// on the memory is ordered before this call.
     #[inline]
     pub(crate) unsafe fn free(&self, pool: &Pool, address: u64, bytes: usize) -> Result<()> {
         let (size, most) = match class(bytes) {
@@ -325,8 +325,8 @@ impl FreeList {
         self.give_back_held(pool)
     }
 
-    /// Returns false if the driver reports that the stream is not part of a capture and does not wait for one. If
-    /// the stream cannot be queried, it is not used, because another library may have destroyed it.
+    /// Returns false if the driver reports that the stream is not part of a capture and does not wait for one.
+    /// Returns true if the stream cannot be queried: another library may have destroyed it, so it must not be used.
     fn may_capture(&self, context: &Context) -> bool {
         let Ok(_scope) = context.enter() else { return true };
         if self.stream == 0 {
@@ -342,7 +342,7 @@ impl FreeList {
         self.lists.lock().take_all()
     }
 
-    /// Returns all kept blocks to the driver before the stream is destroyed, which the list does not use afterwards.
+    /// Returns all kept blocks to the driver, and does not use the stream afterwards: it is about to be destroyed.
     pub(crate) fn close(&self, pool: &Pool) -> Result<()> {
         let mut is_open = self.is_open.lock();
         *is_open = false;

@@ -34,7 +34,7 @@ pub(crate) struct OpenCaptures {
 enum OpenCapture {
     /// Begun here, on the stream with this number.
     Own(u64, Arc<CapturedMemory>),
-    /// Begun by another library, whose graph keeps the memory. Its end is not visible here.
+    /// Begun by another library, whose graph keeps the memory. The end of the capture is not visible here.
     External(Weak<CapturedMemory>),
 }
 
@@ -59,7 +59,7 @@ impl OpenCaptures {
         self.open.lock().insert(capture, own);
     }
 
-    /// Records a stream that has joined a capture, and the default stream if that waits for it.
+    /// Records a stream that has joined a capture, and the default stream if that waits for this stream.
     pub(crate) fn join(&self, streams: &[u64]) {
         self.joined.lock().extend(streams);
     }
@@ -157,7 +157,7 @@ impl OpenCaptures {
         let _scope = context.enter()?;
         let Some(kept) = self.memory_of(stream, unattached, capture)? else { return Ok(None) };
         let mut address = 0;
-        // As for the driver's pool, not while a capture begins or ends.
+        // As with the driver's pool, no capture may begin or end meanwhile.
         let none_changes = context.capture_state.beginning.lock();
         // SAFETY: the address is written before the call returns.
         let code = context
@@ -254,9 +254,9 @@ fn attach(context: &Context, stream: Handle, kept: &Arc<CapturedMemory>) -> Resu
     // SAFETY: both handles are live; the graph takes the only reference.
     let code = unsafe { retain(graph, object, 1, MOVE) };
     if code != Status::SUCCESS {
-        // The object, which is never destroyed, keeps the memory forever, which is better than too
-        // short.
-        log::warn!("a graph does not take what it must keep: status {code}");
+        // The object is never destroyed, so the memory is never freed. That is better than freeing it too
+        // early.
+        log::warn!("a graph does not retain the memory that it uses: status {code}");
     }
     Ok(true)
 }

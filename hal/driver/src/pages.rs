@@ -107,7 +107,7 @@ impl Pages {
         (pointer.addr() - start < block.bytes).then_some(*block)
     }
 
-    /// Returns the memory of a request, which no work uses any longer. If that was the block's last use, and the
+    /// Frees the memory of a request, which no work uses any longer. If nothing else in the block is in use, and the
     /// block is not kept for later requests, returns the block.
     pub(super) fn give_back(&self, pointer: *mut u8, bytes: usize) -> Option<Block> {
         let (mut blocks, epoch) = (self.blocks.lock(), self.context.epoch());
@@ -259,7 +259,7 @@ impl Saved {
             return Some(pages);
         }
         if mapped != libc::MAP_FAILED {
-            // SAFETY: an old system has just mapped it elsewhere.
+            // SAFETY: an old kernel ignored the flag and has just mapped the pages elsewhere.
             unsafe { libc::munmap(mapped, pages.bytes) };
         }
         log::warn!("managed memory at {:#x} could not be kept over a reset", pages.start);
@@ -283,7 +283,7 @@ impl Saved {
     }
 
     fn put_back(self) -> Option<Detached> {
-        log::warn!("managed memory at {:#x} went with a reset", self.pages.start);
+        log::warn!("a reset has destroyed the managed memory at {:#x}", self.pages.start);
         None
     }
 }

@@ -167,9 +167,9 @@ impl Staging {
             return Ok(false);
         }
         let Some(workers) = self.workers(sizes, part.bytes)? else { return Ok(false) };
-        // Waiting for an event here, instead of the stream: recording is queued work, so on the
-        // default stream it includes the work of the streams that it waits for; synchronizing the
-        // stream does not.
+        // Waits for an event, not for the stream. Recording an event is queued work, so on the
+        // default stream the event comes after the work of the streams that this stream waits for.
+        // Synchronizing the stream would not include them.
         let before = DriverEvent::new(context, EventOptions::ORDERING)?;
         before.record_on(context, stream, false)?;
         before.synchronize()?;

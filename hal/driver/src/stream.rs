@@ -50,8 +50,8 @@ pub(crate) struct DriverStream {
     /// The thread that the stream belongs to, if the handle means the per-thread default stream.
     thread: Option<ThreadId>,
     blocks: Arc<FreeList>,
-    /// Set when others know the handle, or when the stream has waited for other libraries' work. They may then
-    /// capture on the stream, so the driver is asked from then on.
+    /// Set when other libraries know the handle, or when the stream has waited for their work. They may then capture
+    /// on the stream, so the driver is asked from then on.
     exposed: OnceLock<MayCapture>,
     unattached: Unattached,
     /// The number of host functions that were queued.
@@ -227,7 +227,7 @@ impl DriverStream {
         Ok(self.context.default_is_barred())
     }
 
-    /// Records that others can reach the stream from now on, and may capture on it. The default stream cannot
+    /// Records that other libraries can reach the stream from now on, and may capture on it. The default stream cannot
     /// capture.
     pub(crate) fn expose(&self) {
         if !self.is_default() && self.context.is_of_this_process() {
@@ -244,7 +244,7 @@ impl DriverStream {
         matches!(self.ownership, Ownership::Own(options) if options.non_blocking)
     }
 
-    /// Returns true if others can reach the stream.
+    /// Returns true if other libraries can reach the stream.
     fn is_exposed(&self) -> bool {
         self.exposed.get().is_some()
     }
@@ -255,9 +255,9 @@ impl DriverStream {
         !self.is_default() && (self.exposed.get().is_some() || self.context.capture_state.any())
     }
 
-    /// Returns the lock under which captures change, while the stream captures. Each call that queues holds it,
-    /// because the call adds to the capture. This includes the default stream while a capture bars it, in which case
-    /// the driver ends the capture.
+    /// If the stream captures, returns the lock under which captures change. Each call that queues work holds this
+    /// lock, because the call adds to the capture. The lock is also held on the default stream while a capture bars
+    /// it: the driver then ends the capture.
     #[inline]
     pub(crate) fn adding(&self) -> Result<Option<RankedGuard<'_, ()>>> {
         // No stream captures in most programs.

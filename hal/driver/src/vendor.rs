@@ -68,7 +68,7 @@ pub trait Vendor: Send + Sync + Debug {
     }
 
     /// Returns the error for a status number that `call` returned. The message is `detail`, or the call and the
-    /// [reason](Vendor::reason) if `detail` is empty. The driver is made to forget the failure.
+    /// [reason](Vendor::reason) if `detail` is empty. Makes the driver forget the failure.
     #[cold]
     fn error(&self, call: &'static str, code: c_int, detail: &str) -> Error {
         self.forget_failure();
@@ -83,7 +83,7 @@ pub trait Vendor: Send + Sync + Debug {
     /// another library could take the failure for its own.
     fn forget_failure(&self) {}
 
-    /// Returns a version of the driver as `1000 * major + 10 * minor`.
+    /// Converts the driver's own form of a version to `1000 * major + 10 * minor`.
     fn version(&self, driver_version: c_int) -> i32 {
         driver_version
     }
@@ -105,7 +105,7 @@ pub trait Vendor: Send + Sync + Debug {
     /// Releases the retained context of a device.
     fn release_context(&self, device: c_int) -> c_int;
 
-    /// Destroys everything in it. A use counted by [`Vendor::retain_context`] stays counted.
+    /// Destroys everything in a device's context. A use counted by [`Vendor::retain_context`] stays counted.
     fn reset_context(&self, device: c_int) -> c_int;
 
     /// Returns the calling thread's context; 0 if it has none.
@@ -127,7 +127,7 @@ pub trait Vendor: Send + Sync + Debug {
     /// The driver's.
     fn architecture(&self, calls: &Calls, device: c_int) -> Result<String>;
 
-    /// Returns true if the text is such a name; some drivers report other texts.
+    /// Returns true if the text is a name that compilers know; some drivers report other texts.
     fn is_architecture(&self, text: &str) -> bool;
 
     /// Queues a copy of rows. Every slice's stride is a multiple of its rows' pitch.
@@ -160,7 +160,7 @@ pub trait Vendor: Send + Sync + Debug {
         None
     }
 
-    /// Checks that the driver supports such arrays.
+    /// Checks that the driver supports arrays of this shape.
     ///
     /// # Errors
     /// `Unsupported` that names the missing feature.
@@ -213,7 +213,7 @@ pub trait Vendor: Send + Sync + Debug {
     }
 
     /// Returns the parameters of all kernels in an image for a device of architecture `target`, as far as the image
-    /// describes them. For drivers without a call that returns them. The image may be any bytes.
+    /// describes them. Used for drivers without a call that returns parameters. The image may be any bytes.
     fn parameters(&self, image: &[u8], target: &str) -> Option<KernelParameters> {
         let _ = (image, target);
         None

@@ -32,10 +32,10 @@ pub(crate) struct Pool {
     /// The addresses that the driver's pool has allocated and that are not freed. CUDA keeps a pool and
     /// its memory when the context is reset.
     taken: Ranked<FxHashSet<u64>, LEAF>,
-    /// Such addresses from before a reset by another library; the next request frees them.
+    /// Such addresses left from before another library's reset; the next request frees them.
     left: Ranked<Vec<u64>, LEAF>,
     has_left: AtomicBool,
-    /// The release threshold of the next driver's pool.
+    /// The release threshold for the driver's pool that is created next.
     threshold: AtomicU64,
 }
 
@@ -380,7 +380,7 @@ impl Pool {
             let code = calls.free_async.map_or(Status::SUCCESS, |free| unsafe { free(address, 0) });
             if code != Status::SUCCESS {
                 vendor.forget_failure();
-                log::debug!("{address:#x} went with the reset: status {code}");
+                log::debug!("the reset has freed {address:#x} already: status {code}");
             }
         }
     }

@@ -264,8 +264,8 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Splits off the first bytes, up to the next multiple of `unit` of the host's address, or of the offset into
-    /// its ranges.
+    /// Splits off the first bytes, up to the point where the host's address, or the offset into its ranges, is the
+    /// next multiple of `unit`.
     pub(super) fn split(&mut self, unit: usize) -> Part {
         let place = match self.host {
             HostSide::Row(address) => address as usize,
@@ -329,7 +329,7 @@ impl Sizes {
         let bytes = environment::parse(BYTES, variable(BYTES), allowed, |text| {
             environment::bytes(text).filter(|bytes| *bytes >= SLOTS * LEAST_CHUNK)
         })?;
-        // In fresh memory, the system clears each page first, which takes more of a processor than the copy.
+        // In fresh memory, the system clears each page first, which takes more processor time than the copy.
         let usual = || available_parallelism().map_or(1, |cores| cores.get()).clamp(2, 16);
         Ok(Sizes::new(threads.unwrap_or_else(usual), bytes.unwrap_or(64 << 20)))
     }

@@ -105,10 +105,11 @@ impl DriverStream {
         }
     }
 
-    /// Waits for the work of the stream before it begins or joins a capture, and for the default stream's work if
-    /// that waits for it: neither captured work nor, meanwhile, the default stream can wait for work outside the
-    /// capture. Returns the lock under which nothing is queued on them. The caller has announced the capture.
-    /// Under the lock, it checks whether the stream captures by now, in which case nothing was waited for.
+    /// Waits for the work of the stream before the stream begins or joins a capture, and for the default stream's
+    /// work if that waits for this stream. Neither captured work nor, meanwhile, the default stream can wait for
+    /// work outside the capture. Returns the lock under which nothing is queued on either. The caller has
+    /// announced the capture. If the stream captures by now, which the caller checks under the lock, nothing was
+    /// waited for.
     fn drain_alone(&self, call: &'static str) -> Result<NothingOrdered> {
         let (_scope, concerned) = (self.enter()?, self.and_those_that_wait());
         let wait = || self.wait_for(&concerned, call);
@@ -270,7 +271,7 @@ impl DriverStream {
         self.context().capture_state.withdraw(self.id());
         let kept = self.device().open_captures.end(number);
         drop(ending);
-        // If the graph cannot be created, objects that are dropped with it may need to order streams.
+        // If the graph cannot be created, dropping the captured objects may need to order streams.
         drop(ordering);
         // Created before the result is checked: dropping it frees the memory of a failed capture.
         let made = DriverGraph::new(self.context(), self.epoch, graph, kept);
