@@ -23,7 +23,7 @@ use std::thread::{self, ThreadId};
 /// A recorded task.
 pub(crate) type Node = Box<dyn Fn() -> Result<()> + Send + Sync>;
 
-/// Blocks the default stream while a stream that it waits for captures, until this is dropped. The capturing
+/// Bars the default stream, until this is dropped, because a stream that it waits for captures. The capturing
 /// stream counts as a stream with work, so that the default stream does not run work immediately.
 struct Barred {
     pending: Arc<AtomicUsize>,

@@ -19,7 +19,7 @@ pub(crate) struct ModuleText {
 const MARK: &[u8; 16] = b"gpuarray's text\n";
 
 impl ModuleText {
-    /// Appends the text to a library, where loaders do not read it.
+    /// Appends the text to the end of a library, which loaders do not read.
     pub(crate) fn append(&self, image: &mut Vec<u8>) {
         let start = image.len();
         let parts = [&self.text, &self.name].into_iter().chain(&self.options);

@@ -45,7 +45,7 @@ impl HostConfig {
     }
 }
 
-const BYTES_OR_NONE: &str = "0 and whole numbers with K, M, G or T behind";
+const BYTES_OR_NONE: &str = "0, and whole numbers with K, M, G or T as the unit";
 
 fn bytes_or_none(text: &str) -> Option<usize> {
     if text == "0" { Some(0) } else { bytes(text) }

@@ -30,8 +30,8 @@ impl HostHandle {
         Arc::new(HostHandle(Arc::new(HostDevice::new(config))))
     }
 
-    /// Runs `work` after all queued work: immediately once that has run, or queued after a kernel that is
-    /// interrupted on the calling thread.
+    /// Waits for all queued work and runs `work`. If a kernel is interrupted on the calling thread, queues
+    /// `work` after that kernel instead.
     fn behind_all(&self, work: impl FnOnce(&HostDevice) + Send + 'static) -> Result<()> {
         if interruption::is_in_kernel() {
             let (engine, device) = (self.engine(), self.0.clone());

@@ -1,8 +1,8 @@
 //! Host memory as device memory, accounted against a capacity. Freed blocks are kept for reuse.
 //!
 //! A large block that comes fresh from the system costs a page fault every few kilobytes. These faults take
-//! longer than most operations on the block. Even a small one takes longer than a short operation. Freed
-//! blocks are therefore kept up to a limit, and released when memory runs short.
+//! longer than most operations on the block. Even to allocate a small block takes longer than a short
+//! operation. Freed blocks are therefore kept up to a limit, and released when memory runs short.
 
 mod alone;
 mod arena;

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 pub(super) const LARGEST: usize = 1024;
 /// The size and alignment of a chunk.
 pub(super) const CHUNK: usize = 256 << 10;
-/// The chunk has one mark for each window of this size. At most one block begins in a window.
+/// The chunk has one [`mark`] for each window of this size. At most one block begins in a window.
 const WINDOW: usize = 1024;
 /// The offset of the first block.
 const FIRST: usize = CHUNK / WINDOW * size_of::<u32>() + FRONT;

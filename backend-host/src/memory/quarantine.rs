@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The maximum number of bytes in quarantine.
 const MOST: usize = 256 << 20;
 
-/// The minimum cost of a block, in bytes, for its bookkeeping.
+/// The minimum size with which a block is counted, because its bookkeeping also takes memory.
 const LEAST: usize = 128;
 
 /// A freed block, and the function that finally releases it.

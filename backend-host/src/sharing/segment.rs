@@ -232,7 +232,7 @@ mod linux {
             return Err(forged("its length does not fit"));
         };
         if handle.offset < page || !handle.offset.is_multiple_of(page) {
-            return Err(forged("its offset is none of a block"));
+            return Err(forged("no block begins at its offset"));
         }
         if !handle.process.is_alive() {
             let text = format!("process {}, which exported it, has ended", handle.process.id);
@@ -282,7 +282,7 @@ mod linux {
             return Err(stale(None));
         }
         if head != octets.0 {
-            return Err(forged("the exporter's own is another"));
+            return Err(forged("it differs from the exporter's"));
         }
         Mapping::new(&file, handle.offset, mapped).map_err(|error| {
             Error::new(

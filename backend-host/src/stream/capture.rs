@@ -96,7 +96,7 @@ impl HostStream {
     }
 
     /// Joins a capture. Captured work cannot wait for work outside of the capture, so this first waits for
-    /// the work queued on the stream and, if the stream blocks the default stream, on that one.
+    /// the work queued on the stream and, if the stream is blocking, on the default stream.
     fn enter(&self, call: &'static str, slot: &CaptureSlot, capture: &Arc<Capture>) -> Result<()> {
         interruption::before_waiting(call)?;
         let default = &self.device.engine().default_queue;
@@ -154,7 +154,7 @@ impl HostStream {
         })?;
         capture.check_end(self.id)?;
         interruption::before_waiting("end_capture")?;
-        // Objects dropped with a graph that cannot be created may order work, but only after this.
+        // If the graph cannot be created, dropping the captured objects may order work, but only after this.
         let ended = end_unordered("end_capture", || {
             let ended = capture.end();
             self.device.engine().captures.remove(&capture);

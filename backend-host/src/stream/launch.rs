@@ -110,7 +110,7 @@ impl HostStream {
             });
             // Work waits only for work that was queued before it, so a function queued later cannot delay it.
             let ends = !self.device.engine().room.has_functions();
-            // In a destructor of the thread nothing waits; the next call that waits reports the failure.
+            // In a thread-local destructor nothing waits; the next call that waits reports the failure.
             let _ = UNFINISHED.try_with(|it| it.set(waits.filter(|_| ends)));
             Ok(())
         })
