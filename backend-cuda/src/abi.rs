@@ -8,7 +8,8 @@ use hal::IpcHandle;
 use std::ffi::c_int;
 use std::mem::offset_of;
 
-/// The types that CUDA's declarations pass as the table's types. Enumerations are ints in C.
+/// Lists the types of CUDA's declarations that the table's types stand for. Enumerations are ints
+/// in C.
 pub(crate) enum Abi {}
 
 hal::abi_passes! {

@@ -8,7 +8,7 @@ use hal::{Direction, Transfer};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
-/// One side of a copy, in the driver's words.
+/// One side of a copy, in the driver's terms.
 struct Side {
     kind: CUmemorytype,
     origin: [usize; 3],
@@ -16,7 +16,7 @@ struct Side {
     device: u64,
     array: sys::CUarray,
     pitch: usize,
-    /// Rows from one slice to the next.
+    /// The number of rows from one slice to the next.
     height: usize,
 }
 

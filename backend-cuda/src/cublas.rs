@@ -2,7 +2,8 @@
 //!
 //! If `PYGPU_CUBLAS` is set, only that file is tried (`off`: none). Otherwise cuBLAS is searched for like
 //! NVRTC: in the loader's folders, CUDA toolkits and NVIDIA's Python packages. If `PYGPU_CUDA_LIBRARY`
-//! replaces the system's driver, only a named file is tried, because cuBLAS opens a driver itself.
+//! replaces the system's driver, only the file in `PYGPU_CUBLAS` is tried, because cuBLAS opens a driver
+//! itself.
 //!
 //! Types and numbers come from `cublas_api.h` and `library_types.h` of CUDA 11 to 13.
 

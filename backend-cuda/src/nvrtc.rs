@@ -46,7 +46,7 @@ impl Nvrtc {
         Nvrtc { driver, found: Mutex::new(Vec::new()) }
     }
 
-    /// Returns the file that compiles for a target.
+    /// Returns the file of the NVRTC that compiles for a target.
     ///
     /// # Errors
     /// The errors of [`Compiler::identity`].
@@ -151,7 +151,6 @@ impl LoadedNvrtc {
             Ok(found)
         };
         // SAFETY: NVRTC's initialisers do not have preconditions, and the search opens no other
-        // library.
         // library.
         let result = unsafe { search.open(accept) };
         result.or_else(|error| {

@@ -100,9 +100,9 @@ fn builtin_operations_compile() {
     });
 }
 
-/// Compares the CUDA C headers for the CPU with NVRTC: it accepts the same functions with the same types,
-/// and the kernels that the Python tests run on every backend. Kernels that include the vendor's own
-/// headers are left out, because NVRTC does not have them here.
+/// Compares the CUDA C headers for the CPU with NVRTC: NVRTC accepts the same functions with the same
+/// types, and the kernels that the Python tests run on every backend. Kernels that include the vendor's
+/// own headers are left out, because NVRTC does not have them here.
 #[test]
 fn what_runs_on_the_cpu_compiles() {
     let Some(nvrtc) = nvrtc() else { return };

@@ -8,8 +8,8 @@ use hal::IpcHandle;
 use std::ffi::c_void;
 use std::mem::offset_of;
 
-/// The types that HIP's declarations pass as the table's types. Device addresses are pointers in
-/// HIP.
+/// Lists the types of HIP's declarations that the table's types stand for. Device addresses are
+/// pointers in HIP.
 pub(crate) enum Abi {}
 
 hal::abi_passes! {

@@ -1,9 +1,9 @@
 //! hipRTC, found at run time when the program first compiles a kernel.
 //!
 //! If `PYGPU_HIPRTC` is set, only that file is tried. Otherwise hipRTC comes from the first of: `libhiprtc.so` in
-//! the HIP runtime's folder, the runtime itself, which contains the functions in ROCm 5, the loader's folders,
-//! `ROCM_PATH`, `HIP_PATH` and `/opt/rocm`, and the directories of [`hal::library::add_search_directory`]. It works
-//! without a GPU.
+//! the HIP runtime's folder, the runtime itself (it contains hipRTC in ROCm 5), the loader's folders, `ROCM_PATH`,
+//! `HIP_PATH` and `/opt/rocm`, and the directories of [`hal::library::add_search_directory`]. It works without a
+//! GPU.
 //!
 //! Options may have the names that NVIDIA's compilers use if clang has an equivalent; `options.rs` lists them.
 
@@ -39,7 +39,7 @@ const NARROWING: &str = "-Wno-c++11-narrowing";
 
 /// CUDA programs pass values that only some lanes have set, as in `if (lane == leader) first = atomicAdd(...); first
 /// = __shfl_sync(mask, first, leader);`. Passing an unset argument is undefined behaviour in C++, so clang would
-/// assume that the condition is always true. Without this analysis clang assumes nothing about arguments.
+/// assume that the condition is always true. These options turn off the analysis that leads to this assumption.
 const UNSET_ARGUMENTS: [&str; 2] = ["-Xclang", "-no-enable-noundef-analysis"];
 
 /// The option that names the architecture.
@@ -129,7 +129,7 @@ impl Compiler for Hiprtc {
 }
 
 /// Compiles with options that begin with [`UNSET_ARGUMENTS`]. A compiler that does not know these options does not
-/// make the analysis either, and compiles without them.
+/// make the analysis either, and is called without them.
 fn as_known<T>(options: &[&str], compile: impl Fn(&[&str]) -> Result<T>) -> Result<T> {
     compile(options).or_else(|error| match error.detail().contains(UNSET_ARGUMENTS[1]) {
         true => compile(&options[UNSET_ARGUMENTS.len()..]),

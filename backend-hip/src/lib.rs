@@ -9,7 +9,7 @@
 //! - `HIP_MEMCPY3D` has wider members since 6: `hipMemcpy3DAsync` is used, which takes another
 //!   struct;
 //! - `hipGetDeviceProperties` fills another struct since 6, under another symbol;
-//! - the flag of `hipIpcOpenMemHandle` has had a value since 6;
+//! - `hipIpcOpenMemHandle` has a flag since 6, and accepts only 0 before;
 //! - since 7 a failed call is remembered until `hipGetLastError` reads it: the backend reads it
 //!   after each failure;
 //! - handle 1 for the legacy default stream was added in 6.2: the backend passes 0 instead;

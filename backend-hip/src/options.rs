@@ -18,8 +18,8 @@
 //! | `-arch=sm_N`, `-arch=compute_N` | nothing: the code is for the current device |
 //! | `-Xptxas X`, `-maxrregcount=N` and other options for NVIDIA's own phases | nothing |
 //!
-//! A value may also be an option of its own: `-arch`, `X`. NVIDIA's fast mathematics keeps infinities and
-//! NaN, so clang's must also. All other options are passed unchanged, and the compiler reports those that it
+//! A value may also be an option of its own: `-arch`, `X`. NVIDIA's fast mathematics keeps infinities and NaN,
+//! so clang's has to keep them. All other options are passed unchanged, and the compiler reports those that it
 //! does not support.
 
 /// The translation of an option.

@@ -2,7 +2,7 @@
 //!
 //! If `PYGPU_ROCBLAS` is set, only that file is tried (`off`: none). Otherwise rocBLAS comes from the HIP
 //! runtime's folder, the loader's folders, ROCm or Python packages. If `PYGPU_HIP_LIBRARY` replaces the
-//! system's runtime, only a named file is tried, because rocBLAS is linked with a runtime.
+//! system's runtime, only the file in `PYGPU_ROCBLAS` is tried, because rocBLAS is linked with a runtime.
 //!
 //! Types and numbers come from `rocblas-types.h` and `rocblas-functions.h` of ROCm 5 to 7.
 

@@ -127,13 +127,13 @@ fn named(library: &str) -> impl Iterator<Item = PathBuf> {
     versions(library).into_iter().map(PathBuf::from)
 }
 
-/// Returns the paths of those names that exist in a folder.
+/// Returns the paths of the files in a folder that have one of these names.
 fn there(folder: &Path, names: &[String]) -> Vec<PathBuf> {
     names.iter().map(|name| folder.join(name)).filter(|it| it.is_file()).collect()
 }
 
-/// Returns the paths of those names that exist in the file's folder, or in the folder that the file
-/// links to.
+/// Returns the paths of the files with one of these names in the file's folder, or in the folder
+/// that the file links to.
 fn beside(file: &Path, names: &[String]) -> Vec<PathBuf> {
     let real = file.canonicalize();
     let files = [Some(file), real.as_deref().ok()].into_iter().flatten();

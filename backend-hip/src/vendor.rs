@@ -178,7 +178,7 @@ impl Vendor for Hip {
         attribute::of_hip(number)
     }
 
-    /// Returns the flag, which has had a value since ROCm 6; older runtimes do not have flags.
+    /// Returns the flag that ROCm has since version 6; older runtimes accept only 0.
     fn ipc_open_flags(&self) -> c_uint {
         match self.calls.properties {
             Some(_) => sys::hipIpcMemLazyEnablePeerAccess,

@@ -85,10 +85,10 @@ fn scalar_spills(name: &str) -> u64 {
 
 /// Returns the number of vector registers that a kernel may spill to memory. Large tiles of matrix products on
 /// wavefronts of 32 spill some, because each thread holds 64 sums and their operands. Kernels whose threads read
-/// 256-bit packs of two operands spill a few. With LLVM 21 and 22 these kernels also spill: `complex128` merges,
-/// which keep a thread's four elements in memory, deviations of strided operands, and, one element each, scans of
-/// extremes of `complex64` and their positions of `complex128`. For gfx10-1 it keeps an element of each operand of
-/// complex extremes in memory.
+/// 256-bit packs of two operands spill a few. With LLVM 21 and 22 other kernels also spill: `complex128` merges (a
+/// thread's four elements), deviations of strided operands, scans of `complex64` extremes and positions of
+/// `complex128` extremes (one element each). For gfx10-1, complex minima and maxima spill an element of each
+/// operand.
 fn vector_spills(name: &str) -> u64 {
     match name {
         _ if name.contains("_product_") => 80,
