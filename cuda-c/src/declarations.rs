@@ -24,20 +24,20 @@ use std::fmt::Write as _;
 pub struct Unit {
     /// The text.
     pub text: String,
-    /// True if the text contains loop variants of kernels, which the compiler may refuse.
+    /// True if the text contains loop variants (kernels as loops over threads), which compilers may refuse.
     pub has_variants: bool,
     /// True if statements of kernels were split. The compiler may refuse the result even if it accepts the
     /// original statements.
     pub is_parted: bool,
 }
 
-/// Translates a preprocessed text for a C++ compiler: without CUDA's qualifiers, and with an entry for each
-/// kernel appended.
+/// Translates a preprocessed text for a C++ compiler: removes CUDA's qualifiers, and appends an entry for
+/// each kernel.
 ///
 /// - `names`: expressions that name kernels and variables; their entries follow those for the text's own
 ///   kernels.
 /// - `without`: names of kernels that get no loop variant; `None` if no kernel gets one.
-/// - `meets`: true if threads meet where the program omits barriers.
+/// - `meets`: true to insert barriers that the program omits because a GPU runs threads together.
 /// - `is_hip`: true for a HIP program.
 ///
 /// # Errors
@@ -105,7 +105,7 @@ fn unit_of(
     });
     let mut edits: Vec<(usize, usize, Cow<'_, str>)> =
         edits.into_iter().map(|(start, end, text)| (start, end, text.into())).collect();
-    // Before the edits of a statement that follows without a space.
+    // These come before the edits of a statement that follows without a space.
     for (token, form) in std::mem::take(&mut forms.texts) {
         let behind = tokens.all[token].end;
         edits.push((behind, behind, form.into()));

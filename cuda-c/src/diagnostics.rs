@@ -1,5 +1,5 @@
-//! Compilers' logs as messages about a program: its own files, lines and columns, each message once, with the line
-//! and a caret.
+//! Turns compilers' logs into messages about a program: with its own files, lines and columns, and each once, with the
+//! line and a caret.
 
 mod log;
 mod source;
@@ -10,8 +10,8 @@ use log::{Message, Place, messages};
 use source::{Lines, column_in};
 use std::fmt::Write as _;
 
-/// The name of a file, in `#line` directives, for the text that a library writes around parts of a program. No message
-/// names its lines.
+/// The file name in the `#line` directives of text that a library writes around parts of a program. No message names
+/// this file.
 pub const GENERATED: &str = "generated source";
 
 /// The prefix that replaces `__` in functions of CUDA C that pygpu's headers define themselves.
@@ -23,11 +23,11 @@ const WIDTH: usize = 120;
 /// Messages that only say that there are others.
 const EMPTY: [&str; 2] = ["too many errors emitted", "Ptx assembly aborted due to errors"];
 
-/// Returns the errors in a compiler's log, as messages about the lines of a program: `text`, which `file` names and
-/// whose `#line` directives may name others. Returns the log without white space around it if it has no errors.
+/// Returns the errors in a compiler's log, as messages about the lines of the program `text`. Its file is `file`; its
+/// `#line` directives may name others. Returns the log without white space around it if it has no errors.
 ///
-/// Takes the logs of NVRTC, nvcc, hipRTC, GCC and clang. The text may have been compiled after other texts; errors in
-/// those are at the line that led to them.
+/// Takes the logs of NVRTC, nvcc, hipRTC, GCC and clang. The text may have been compiled after other texts; an error
+/// in one of these is reported at the program's line that led to it.
 ///
 /// ```
 /// let text = "__global__ void k(int *a)\n{\n    a[0] = b;\n}\n";
@@ -44,7 +44,7 @@ pub fn diagnostics(log: &str, text: &str, file: &str) -> String {
         .iter()
         .filter(|it| it.is_error && !EMPTY.iter().any(|text| it.text.starts_with(text)));
     let all: Vec<Found<'_>> = errors.map(|it| located(it, &lines)).collect();
-    // Errors in generated text follow from those in a program's.
+    // Errors in generated text are caused by errors in the program's own text.
     let best = all.iter().map(|it| it.rank).max();
     // Further messages at the same position are about the same mistake.
     let mut said: Vec<(String, &str)> = Vec::new();
@@ -68,8 +68,8 @@ pub fn diagnostics(log: &str, text: &str, file: &str) -> String {
     result.join("\n")
 }
 
-/// Returns a log of messages about `unit`, a text made of `text`, in which columns are positions in a unit: each message
-/// has a quoted line of the program and a caret in place of its column. `file` names the text.
+/// Returns a log about `unit`, a text made of `text`, with quoted lines: below each message, a line of the program and
+/// a caret take the place of the column, which is a position in `unit`. `file` is the name of `text`.
 pub fn with_carets(log: &str, unit: &str, text: &str, file: &str) -> String {
     let (mut own, mut units) = (None, None);
     let mut result = String::with_capacity(log.len());
@@ -117,7 +117,7 @@ fn quotations(text: &str) -> impl Iterator<Item = &str> {
     text.split(['\'', '"', '\u{2018}', '\u{2019}']).skip(1).step_by(2)
 }
 
-/// Returns as much white space as a line has before a position.
+/// Returns white space as wide as the part of a line before a position.
 fn indent(line: &str, end: usize) -> String {
     let before = line.get(..end).unwrap_or(line);
     before.chars().map(|it| if it == '\t' { '\t' } else { ' ' }).collect()
@@ -125,7 +125,7 @@ fn indent(line: &str, end: usize) -> String {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// In text of this library that nothing of the program is next to.
+    /// In text of this library, without text of the program next to it.
     Generated,
     /// In another file, or nowhere.
     Other,
@@ -208,7 +208,7 @@ impl<'a> Found<'a> {
         self.at = self.at.or_else(|| self.named());
     }
 
-    /// Sets the part of the program that generated text is next to.
+    /// Sets the part of the program that is next to generated text.
     fn set_beside(&mut self, lines: &Lines<'a>, number: usize) {
         let Some(index) = lines.find(GENERATED, number) else { return };
         let part = |index: Option<usize>| {
@@ -222,7 +222,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Returns true for GCC's error about a function that another message says does not fit.
+    /// Returns true for GCC's error that says why a function does not fit, if `other` says that it does not.
     fn is_detail_of(&self, other: &Found<'_>) -> bool {
         other.message.text.starts_with("no matching function")
             && self.message.text.starts_with("invalid conversion")
@@ -251,7 +251,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Returns a message with the names of functions that its line has: macros give some of them others.
+    /// Returns a message with functions named as in the program's line: macros have renamed some of them.
     fn own_names(&self, text: &str) -> String {
         let source = self.source.unwrap_or_default();
         let mut text = text.to_owned();
@@ -264,7 +264,7 @@ impl<'a> Found<'a> {
     /// Returns the message, its line, a caret, and notes.
     fn rendered(&self) -> String {
         let text = crate::known_names::original(self.message.text);
-        // GCC and clang name the option that would allow it.
+        // GCC and clang name the option that would allow the code.
         let option = text.rfind(" [-").filter(|_| text.ends_with(']'));
         let text = self.own_names(&text[..option.unwrap_or(text.len())]);
         let mut result = format!("{}error: {text}", self.place());

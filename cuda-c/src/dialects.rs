@@ -72,13 +72,13 @@ pub struct Program<'a> {
     pub has_textures: bool,
 }
 
-/// A program as a compiler takes it.
+/// A program in the form that a compiler accepts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Adapted {
     /// The text that is compiled in front of the program's.
     pub before: String,
-    /// The program's text and what its texts ask for.
+    /// The program's text, with the headers and macros that it uses.
     pub text: String,
     /// Options of the compiler.
     pub options: Vec<String>,
@@ -88,18 +88,18 @@ pub struct Adapted {
     pub vendors: Vec<PathBuf>,
     /// True if the compiler may read files: it needs the folders and the [`gpu_headers`] as files.
     pub reads_files: bool,
-    /// Lines between the two that make vector types plain structures, for the case that AMD's compiler refuses the
-    /// text without them; empty if there is nothing to make.
+    /// Lines for between `before` and `text`, if AMD's compiler refuses the text without them: they make vector
+    /// types plain structures. Empty if the program uses no such types.
     pub vectors: String,
 }
 
-/// Returns path and text of each header that a GPU's compiler can find as a file. [`HEADER_FOLDERS`] has the folders
-/// that it searches.
+/// Returns path and text of each header that a GPU's compiler can find as a file. [`HEADER_FOLDERS`] lists the
+/// folders that it searches.
 pub fn gpu_headers() -> impl Iterator<Item = (&'static str, &'static str)> {
     crate::headers::all_for_gpu()
 }
 
-/// The folders of [`gpu_headers`], in the order of the search: for AMD before NVIDIA's headers, and after those.
+/// The folders of [`gpu_headers`]: one to search before NVIDIA's headers, for AMD only, and those after them.
 pub const HEADER_FOLDERS: (&str, [&str; 2]) = ("amd", ["", "std"]);
 
 /// Returns true if a text may declare texture or surface references.
@@ -120,8 +120,8 @@ fn names_textures(text: &str) -> bool {
     })
 }
 
-/// Returns a text with spaces in place of `static` before references: AMD's runtime finds no such variable, and its
-/// compiler takes one that the text does not write for a constant.
+/// Returns a text with spaces in place of `static` before references: AMD's runtime does not find a static variable,
+/// and AMD's compiler takes it for a constant if the text does not write it.
 fn with_visible_references(text: &str) -> String {
     let code = code_of(text, false);
     let mut bytes = text.as_bytes().to_vec();
@@ -165,7 +165,7 @@ pub fn adapted(program: &Program<'_>, dialect: Dialect) -> Adapted {
     folders.extend(program.folders.iter().filter(|it| !it.as_os_str().is_empty()).cloned());
     let headers = Headers { dialect, vendor: Vendor { packages: program.packages } };
     let mut texts = insertion::own_texts(program.text, &folders);
-    // Macros of options may name anything also.
+    // Macros in options may also name anything.
     texts.push(options::definitions(&options));
     let mut codes: Vec<_> = texts.iter().map(|it| code_of(it, false)).collect();
     let left = host_functions::left_out(program.text, &codes[0], &codes[1..]);
@@ -226,7 +226,7 @@ pub fn adapted(program: &Program<'_>, dialect: Dialect) -> Adapted {
     } else {
         String::new()
     };
-    // A program that asks for a header with `__has_include` is answered by a file.
+    // `__has_include` finds a header only if it is a file.
     let asks = |it: &str| has_includes(it) || it.contains("__has_include");
     let reads_files = !folders.is_empty() || asks(&before) || asks(&text);
     Adapted { before, text, options, folders, vendors, reads_files, vectors }

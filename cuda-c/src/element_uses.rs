@@ -1,5 +1,4 @@
-//! Finds how the statements of a generated kernel, which runs them for each element `i`, use its
-//! arrays.
+//! Finds how the statements of a generated kernel use its arrays. The kernel runs them for each element `i`.
 
 use crate::dialects::code::{code_of, directives, words};
 use crate::regions::edited;
@@ -11,7 +10,7 @@ use std::collections::HashSet;
 const DIRECTIVE: &str = "@";
 const INDICES: [&str; 5] = ["threadIdx", "blockIdx", "blockDim", "gridDim", "asm"];
 const OF_LOOP: [&str; 6] = ["tid", "total_threads", "cta_start", "break", "return", "goto"];
-/// The beginnings of names, after `__`, whose effects depend on the other threads.
+/// The beginnings, after `__`, of the names of functions whose effects depend on the other threads.
 const COOPERATION: &str = "shared sync shfl ballot match reduce activemask all any";
 
 fn read<T>(text: &str, act: impl FnOnce(&Lexemes<'_, '_>) -> T) -> T {
@@ -39,11 +38,11 @@ pub fn is_only_read(text: &str, name: &str) -> bool {
     })
 }
 
-/// For an array: true if it is accessed as `name[i]`; true if it has other uses; and true for loads and for stores of
-/// several neighbours at a time, or `None` if the statements do not allow it.
+/// For an array: true if it is accessed as `name[i]`; true if it has other uses; and, if the statements allow
+/// transfers of several neighbours at a time, whether they are loaded and whether they are stored.
 pub type ArrayUses = (bool, bool, Option<(bool, bool)>);
 
-/// Returns the uses of arrays, which are pairs of a name and true for one that is only read. The texts `others` are the
+/// Returns the uses of arrays. Each array is a pair: its name, and true if it is only read. The texts `others` are the
 /// kernel's other statements and the compiler's options.
 ///
 /// The first result is true if `i` and the indexed arrays are not used otherwise, so that elements may be visited in any
@@ -124,14 +123,14 @@ fn defines_macros(code: &str) -> bool {
     code.contains("%:") || unknown.any(|it| it.name != "include" || !is_file(it.rest))
 }
 
-/// Returns true if the address of an element is taken, which leads to neighbours.
+/// Returns true if the address of an element is taken, by which its neighbours can be accessed.
 fn is_addressed(code: &Lexemes<'_, '_>, access: usize) -> bool {
     let outside = (0..access).rev().find(|&at| code.at(at) != "(");
     let operand = |at: usize| code.is_word(at) || code.is_literal(at) || code.at(at) == "]";
     outside.is_some_and(|at| code.at(at) == "&" && (at == 0 || !operand(at - 1)))
 }
 
-/// Returns true for an array that is loaded, and for one that is stored.
+/// Returns whether an array is loaded, and whether it is stored.
 fn transfers(code: &Lexemes<'_, '_>, accesses: &[usize], is_constant: bool) -> (bool, bool) {
     let is_part = |at: usize| matches!(code.at(at), "." | "->" | "[");
     let changes = |&at: &usize| is_changed(code, at, at + 4) || is_part(at + 4);

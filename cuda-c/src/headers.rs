@@ -3,8 +3,8 @@
 /// Name and text of each file for kernels on the host. GPUs' compilers share some of them.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/host_headers.rs"));
 
-/// Name and text of each file for the run-time compilers of GPUs alone. Those below `amd/` are for AMD's and take
-/// the place of others of their names; those below `std/` are of the C++ library.
+/// Name and text of each file for the run-time compilers of GPUs alone. Those below `amd/` are for AMD's compiler
+/// and replace other files with the same names; those below `std/` are of the C++ library.
 const FOR_GPUS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/gpu_headers.rs"));
 
 /// Headers that run-time compilers have built in.
@@ -14,7 +14,7 @@ pub(crate) const BUILT_IN: &str = "
     texture_fetch_functions.h texture_types.h vector_functions.h vector_types.h
 ";
 
-/// NVIDIA's headers that only a compiler of whole programs takes; kernels have their contents without them.
+/// NVIDIA's headers that only a compiler of whole programs takes; kernels need not include them.
 pub(crate) const OF_PROGRAMS: &str = "
     builtin_types.h channel_descriptor.h common_functions.h crt/device_double_functions.h
     crt/device_functions.h crt/host_config.h crt/host_defines.h crt/math_functions.h
@@ -31,8 +31,8 @@ const OF_CURAND: &str = "
     curand_globals.h curand_mrg32k3a.h curand_normal.h curand_philox4x32_x.h curand_poisson.h curand_uniform.h
 ";
 
-/// Returns name and text of each header for kernels on the host. Most of NVIDIA's are empty: the language has their
-/// contents without them.
+/// Returns name and text of each header for kernels on the host. Most of NVIDIA's are empty: kernels can use their
+/// contents without including them.
 pub fn headers() -> impl Iterator<Item = (&'static str, &'static str)> {
     let empty = BUILT_IN.split_ascii_whitespace().chain(OF_PROGRAMS.split_ascii_whitespace());
     let empty = empty.filter(|name| FILES.iter().all(|it| it.0 != *name));
@@ -43,8 +43,8 @@ pub fn headers() -> impl Iterator<Item = (&'static str, &'static str)> {
         .chain(of_curand.map(|name| (name, "#include \"curand_kernel.h\"\n")))
 }
 
-/// Returns the text of a header with those that it includes in it, each in a guard, for compilers that find no
-/// files; `None` if there is no header of that name.
+/// Returns the text of a header, with the headers that it includes inserted, each in a guard, for compilers that
+/// find no files; `None` if there is no header of that name.
 pub fn header_text(name: &str) -> Option<String> {
     let (name, own) = headers().find(|it| it.0 == name)?;
     let word = |it: char| if it.is_ascii_alphanumeric() { it.to_ascii_uppercase() } else { '_' };

@@ -1,7 +1,8 @@
 //! A front end for CUDA C: it translates a program's text to a text for a C++ compiler.
 //!
-//! [`dialects`] adapts a program as nvcc takes it to a run-time compiler or to the host's. [`Signatures`] reads the
-//! parameters of kernels from such a program. [`diagnostics()`] turns any compiler's log into messages about it.
+//! [`dialects`] adapts a program written for nvcc to a run-time compiler or to the host's. [`Signatures`] reads the
+//! parameters of kernels from such a program. [`diagnostics()`] turns any compiler's log into messages about that
+//! program.
 //!
 //! For the host, the crate then reads the text that a preprocessor has written, with the language's headers
 //! ([`headers()`]) before the program. [`unit()`] turns it into a text for a C++ compiler. [`program_messages`] turns the

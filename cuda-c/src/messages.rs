@@ -23,7 +23,7 @@ const LATE_END: [&str; 2] =
 const CHANGED: &str = "changes meaning of";
 /// The end of messages that are errors without `-fpermissive`.
 const PERMISSIVE: &str = " [-fpermissive]";
-/// Messages that advise options of the compiler, which no program can set, and ours.
+/// Messages that advise options of the compiler, which no program can set, and the messages that replace them.
 const HOST_ONLY: [(&str, &str); 3] = [
     (
         "exception handling disabled, use '-fexceptions' to enable",
@@ -41,8 +41,8 @@ pub fn has_changed_meaning(log: &str) -> bool {
     log.contains(CHANGED)
 }
 
-/// Returns a log of `-fpermissive` without the messages about names that change their meaning, and with errors where
-/// the option has made warnings of errors. The flag is true if there are any of these.
+/// Returns a log of `-fpermissive` without the messages about names that change their meaning, and with the errors
+/// of which the option has made warnings as errors again. The flag is true if there are any of these.
 pub fn without_changed_meanings(log: &str) -> (String, bool) {
     let mut has_error = false;
     let messages = parts(log).into_iter().filter(|it| !it.main.contains(CHANGED));
@@ -62,7 +62,7 @@ pub fn program_messages(log: &str, text: &str) -> String {
     known_names::original(&about_program(&log, text)).into_owned()
 }
 
-/// Returns a log in which a call of a function with the attribute `error` is the message of that attribute alone.
+/// Returns a log in which only the message of the attribute `error` reports the call of a function that has it.
 fn refused_ptx(log: &str) -> String {
     let plain = |line: &str| {
         let (before, after) = line.split_once("call to '")?;

@@ -184,7 +184,7 @@ impl Signatures {
         Signatures { kernels: kernels.unwrap_or_default() }
     }
 
-    /// Returns the names of all kernels, in the order of the text, also of those without a signature.
+    /// Returns the names of all kernels, in the order of the text, including those without a signature.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.kernels.iter().map(|it| it.name.as_str())
     }

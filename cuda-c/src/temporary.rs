@@ -83,7 +83,7 @@ impl Drop for TemporaryFolder {
     }
 }
 
-/// Writes headers to a folder by their names, which may be below folders of it.
+/// Writes headers to a folder under their names, which may contain subfolders.
 ///
 /// # Errors
 /// The system's.

@@ -100,7 +100,7 @@ impl<'a> Tokens<'a> {
         brace > 0 && self.all[brace - 1].kind == Kind::Literal
     }
 
-    /// True for such a brace, or the brace of a namespace.
+    /// True for the brace of a linkage block or of a namespace.
     pub(crate) fn is_of_scope(&self, brace: usize) -> bool {
         self.is_of_linkage(brace) || self.heading(brace).any(|it| it == "namespace")
     }
@@ -111,7 +111,7 @@ impl<'a> Tokens<'a> {
         while at < brace {
             match self.at(at) {
                 "struct" | "class" | "union" => is_class = true,
-                // The parameters of a template name types by the same words.
+                // The parameters of a template use the same words for types.
                 "<" => at = self.behind_angles(at, brace).map_or(at, |it| it - 1),
                 "__attribute__" | "alignas" => at = self.partner(at + 1).unwrap_or(at),
                 // The parameters of a function.
@@ -123,7 +123,7 @@ impl<'a> Tokens<'a> {
         is_class
     }
 
-    /// True for two characters without anything between them.
+    /// True if nothing is between a token and the next one.
     pub(crate) fn is_adjacent(&self, index: usize) -> bool {
         self.all.get(index + 1).is_some_and(|next| self.all[index].end == next.start)
     }
@@ -157,12 +157,12 @@ impl<'a> Tokens<'a> {
         None
     }
 
-    /// True for a text of the program, false for one of the system's headers or the language's.
+    /// True for a token of the program, false for one of the system's or the language's headers.
     pub(crate) fn is_of_program(&self, index: usize) -> bool {
         self.marker(self.all[index].start).is_none_or(|marker| !marker.is_system)
     }
 
-    /// True for a text of the language's headers.
+    /// True for a token of the language's headers.
     pub(crate) fn is_of_language(&self, index: usize) -> bool {
         self.marker(self.all[index].start).is_some_and(|marker| marker.is_language)
     }
@@ -297,7 +297,7 @@ impl<'a> Tokens<'a> {
         });
     }
 
-    /// Makes files with functions of the device a part of the program, although they say that they are the system's.
+    /// Makes files with functions of the device a part of the program, although they are marked as the system's.
     fn take_device_files(&mut self) {
         let is_qualifier = |it: &&Token| {
             it.kind == Kind::Word && self.text[it.start..it.end].starts_with("__gpuarray_")
@@ -336,8 +336,8 @@ impl<'a> Tokens<'a> {
                 b'}' => b'{',
                 _ => continue,
             };
-            // A wrong text is for the compiler to refuse: here it only must not confuse the rest. A brace closes the
-            // last one that is open, whatever is open in it.
+            // The compiler refuses a wrong text; here it only must not confuse the rest. A brace closes the last
+            // open brace, whatever else is open inside.
             let last = match byte {
                 b'}' => open.iter().rposition(|it| it.0 == wanted),
                 _ => open.len().checked_sub(1).filter(|&it| open[it].0 == wanted),

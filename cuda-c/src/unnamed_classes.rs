@@ -1,7 +1,7 @@
 //! Names unnamed classes that have static members: `typedef struct { static const int n = 4; } Tile;`.
 //!
 //! NVIDIA's compilers accept such classes, GCC does not. If a declarator follows the class, the program
-//! refers to the class by it, and the class gets a name.
+//! refers to the class by the declarator, so the class can get a name.
 
 use crate::tokens::Tokens;
 

@@ -24,8 +24,8 @@ pub(super) struct Constant {
 }
 
 impl Constant {
-    /// Returns the prefix of the symbols of a template's variables. A space marks the place of the `L` that a
-    /// static variable has.
+    /// Returns the prefix of the symbols of a template's variables. A space stands where the symbol of a
+    /// static variable has an `L`.
     fn symbols(&self) -> String {
         let mut symbol = String::from("_Z");
         if !self.namespaces.is_empty() {

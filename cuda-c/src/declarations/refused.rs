@@ -30,7 +30,7 @@ pub(super) fn check(tokens: &Tokens<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns true for a launch that is left out: of a function of the host, or of a file that the program includes.
+/// Returns true for a launch that is left out, because it is in a function of the host or in an included file.
 fn is_left(tokens: &Tokens<'_>, launch: usize) -> bool {
     tokens.is_included(launch) || is_of_host(tokens, launch)
 }

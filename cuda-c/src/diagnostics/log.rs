@@ -27,14 +27,14 @@ pub(super) struct Message<'a> {
     pub(super) is_error: bool,
     pub(super) text: &'a str,
     pub(super) quoted: Option<Quoted<'a>>,
-    /// The notes, and the places that led to the message's, the nearest first.
+    /// The notes, and the places that led to the place of the message, the nearest first.
     pub(super) notes: Vec<(Place<'a>, &'a str)>,
 }
 
 /// Reads the messages of a log.
 pub(super) fn messages(log: &str) -> Vec<Message<'_>> {
     let mut all: Vec<Message<'_>> = Vec::new();
-    // Places before the next message that led to its place.
+    // The places read so far that led to the place of the next message.
     let mut led: Vec<(Place<'_>, &str)> = Vec::new();
     let mut before = "";
     // True for lines about a message itself, or about the note that has its place.
@@ -44,7 +44,7 @@ pub(super) fn messages(log: &str) -> Vec<Message<'_>> {
             Some((place, Severity::Note, text)) => {
                 is_main = false;
                 if let (Some(place), Some(last)) = (place, all.last_mut()) {
-                    // NVIDIA's compiler says that a text ends, and names a brace in a note.
+                    // NVIDIA's compiler reports the end of a text without a place, and names the brace in a note.
                     is_main = last.place.is_none();
                     match is_main {
                         true => last.place = Some(place),

@@ -22,7 +22,8 @@ pub(super) struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// Reads the lines of a text, or of the result of a preprocessor. `file` has the lines before the first directive.
+    /// Reads the lines of a text, or of the result of a preprocessor. `file` names the lines before the first
+    /// directive.
     pub(super) fn of(text: &'a str, file: &'a str) -> Lines<'a> {
         let (mut file, mut number) = (file, 1);
         let mut all = Vec::new();
@@ -38,7 +39,7 @@ impl<'a> Lines<'a> {
         Lines { all }
     }
 
-    /// Returns the index of the last line of a file and number: a text before a program may have the same name.
+    /// Returns the last line with a file and number: a text before a program may have the same file name.
     pub(super) fn find(&self, file: &str, number: usize) -> Option<usize> {
         self.all.iter().rposition(|it| it.number == number && it.file == file)
     }
@@ -60,8 +61,8 @@ impl<'a> Lines<'a> {
         })
     }
 
-    /// Returns the column in a line of this text of a position in `other`, which is made of this text. A message at the
-    /// position quotes some words.
+    /// Converts a position in `other`, a text made of this one, to the column in a line of this text. `quoted` are the
+    /// words that the message at the position quotes.
     pub(super) fn column_from(
         &self,
         other: &Lines<'_>,
@@ -92,8 +93,8 @@ fn directive(line: &str) -> Option<(usize, Option<&str>)> {
     Some((number, name.map(|it| it.0)))
 }
 
-/// Returns the position in `own` of a position in `other`, a line that was made of `own`: by expanding macros, by
-/// insertions, or by other white space. Returns `None` if it is between characters that `own` does not have.
+/// Converts a position in `other` to one in `own`. The line `other` was made of `own` by expanding macros, by
+/// insertions, or by other white space. Returns `None` between characters that `own` does not have.
 pub(super) fn column_in(own: &str, other: &str, at: usize) -> Option<usize> {
     let begin = |line: &str| line.len() - line.trim_start().len();
     if own.trim() == other.trim() {
@@ -108,7 +109,7 @@ pub(super) fn column_in(own: &str, other: &str, at: usize) -> Option<usize> {
         let range = &own_tokens[partner];
         return Some(range.start + (at - token.start).min(range.len()));
     }
-    // The token is of a macro, whose name and arguments are what the other line lacks there.
+    // The token comes from a macro, whose name and arguments the other line lacks there.
     let before = partners[..index].iter().rev().flatten().next();
     let behind = partners[index..].iter().flatten().next();
     let gap = before.map_or(0, |it| it + 1)..behind.map_or(own_tokens.len(), |it| *it);
@@ -137,7 +138,7 @@ fn common(
     if one.len().saturating_mul(two.len()) > MOST_PAIRS {
         return None;
     }
-    // The length of the longest common sequence of what begins at two tokens.
+    // The length of the longest common sequence of the tokens from two positions on.
     let width = two.len() + 1;
     let mut lengths = vec![0_u32; (one.len() + 1) * width];
     for i in (0..one.len()).rev() {

@@ -5,7 +5,7 @@ use crate::headers::header_text;
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write as _;
 
-/// Words without which a program means the same, and one that AMD's compilers spell another way.
+/// Words that do not change what a program means, and one that AMD's compilers spell differently.
 const WORDS: &[(&str, &str)] = &[
     ("__block_size__", "(...)"),
     ("__builtin_align__", "(bytes) __attribute__((aligned(bytes)))"),
@@ -16,7 +16,7 @@ const WORDS: &[(&str, &str)] = &[
     ("__nv_pure__", ""),
 ];
 
-/// Functions that AMD's compilers have with another type of result, or not for all arguments.
+/// Functions that return another type with AMD's compilers, or are not defined for all arguments.
 const COUNTS: &[&str] = &["__popc", "__popcll", "__ffs", "__ffsll", "__fns", "__umul24"];
 
 const PLACES: &[&str] = &["threadIdx", "blockIdx", "blockDim", "gridDim"];
@@ -125,7 +125,7 @@ fn is_overloaded(word: &str) -> bool {
         || word == "__hadd"
 }
 
-/// True for a vector type, its maker, or a complex type.
+/// True for a vector type, a function that makes one, or a complex type.
 pub(super) fn is_vector(word: &str) -> bool {
     let own = word.strip_prefix("make_").unwrap_or(word);
     is_joined(word, "cu", "FloatComplex|DoubleComplex|Complex") || is_number_vector(own)
@@ -192,8 +192,8 @@ pub(super) fn in_front(texts: &[String], codes: &[String]) -> String {
     lines
 }
 
-/// True if a program defines a template of a name, and has the name without a class or namespace only: AMD's headers
-/// have such a template.
+/// True if a program defines a template of a name, and never uses the name with a class or namespace: AMD's headers
+/// have a template of the same name.
 fn has_own_template(code: &str, name: &str) -> bool {
     let all = || words(code).filter(|it| &code[it.clone()] == name);
     let is_plain = all().all(|it| {
@@ -208,7 +208,7 @@ fn has_own_template(code: &str, name: &str) -> bool {
     is_plain && all().any(is_template)
 }
 
-/// The lines that rename such a template, next to CUDA's functions for numbers, which come before a template.
+/// The lines that rename such a template and add CUDA's functions for numbers, which come before a template.
 fn extremes_next_to_own(name: &str) -> String {
     const INTEGERS: [&str; 6] =
         ["int", "unsigned", "long", "unsigned long", "long long", "unsigned long long"];
@@ -228,7 +228,7 @@ fn extremes_next_to_own(name: &str) -> String {
     format!("{lines}}}\n#define {name} pygpu_own_{name}\n")
 }
 
-/// True for a text whose macros may put the name of a function with a stated rounding together.
+/// True for a text whose macros may put together the name of a function with a stated rounding.
 fn pastes_rounding(code: &str) -> bool {
     code.match_indices("##").any(|(at, _)| {
         let before = code[..at].trim_end();
@@ -243,7 +243,7 @@ fn pastes_rounding(code: &str) -> bool {
     })
 }
 
-/// A program's own functions of a name that AMD's headers overload for types that CUDA C does not have.
+/// The program's own functions whose names AMD's headers overload, for types that CUDA C does not have.
 fn own_functions(code: &str) -> BTreeSet<&str> {
     let is_name = |it: &str| {
         is_joined(it, "atomic", "Add|Sub|Exch|Min|Max|CAS")

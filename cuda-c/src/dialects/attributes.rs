@@ -62,7 +62,7 @@ pub(super) fn in_front(text: &str, dialect: Dialect) -> String {
     text
 }
 
-/// The words that stand for attributes: macros of them, and macros of macros, count.
+/// The words that stand for attributes, including macros for them, and macros for such macros.
 fn names<'t>(code: &'t str, attributes: &[&'t str]) -> HashSet<&'t str> {
     let mut names: HashSet<&str> = attributes.iter().copied().collect();
     let definitions: Vec<_> = definitions(code).map(|it| (it.1, it.2)).collect();
@@ -83,7 +83,7 @@ fn names<'t>(code: &'t str, attributes: &[&'t str]) -> HashSet<&'t str> {
 mod tests {
     use super::{Dialect, in_front};
 
-    /// A text, and what becomes of it; the same where that is empty.
+    /// A text and the expected result, which is empty if the text does not change.
     const OF_TYPES: &[(&str, &str)] = &[
         (
             "typedef struct { int a; } __align__(16) pair;",

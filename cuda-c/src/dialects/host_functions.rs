@@ -1,7 +1,7 @@
 //! Functions for the host in a program's text. nvcc leaves them out of the code for a device; run-time compilers
 //! cannot, so this module removes them from the text.
 //!
-//! A function without a qualifier may be for both, so a text keeps each one whose name something else in the program
+//! A function without a qualifier may be for both. A text therefore keeps each one that something else in the program
 //! mentions: code of the device, a class, a template, a macro, or a function that stays. The text is changed only if
 //! one of the other functions uses something that exists only on the host; all others are then removed.
 
@@ -25,9 +25,9 @@ struct Function<'a> {
     range: Range<usize>,
 }
 
-/// Returns a text with spaces in place of functions for the host alone; `None` if there is none, if the text's braces do
-/// not match, or if it puts names together. `code` is the text without comments and literals, `others` are the codes of
-/// the headers that the program includes, and of its options.
+/// Returns a text with spaces in place of functions for the host alone; `None` if there is none, if the text's braces
+/// do not match, or if it pastes names together. `code` is the text without comments and literals, `others` are the
+/// codes of the headers that the program includes, and of its options.
 pub(super) fn left_out(text: &str, code: &str, others: &[String]) -> Option<String> {
     if !is_for_host(code) && !words(code).any(|it| &code[it] == "extern") {
         return None;
@@ -89,7 +89,7 @@ pub(super) fn left_out(text: &str, code: &str, others: &[String]) -> Option<Stri
     };
     for function in rest {
         let mut start = function.range.start;
-        // A macro may be used further on, and conditions have an end.
+        // A macro may be used further on, and a condition needs its end.
         let inside = directives.iter().filter(|it| function.range.contains(&it.0.start));
         for (directive, _) in inside.filter(|it| it.1 != "include") {
             leave(start..directive.start);
@@ -136,7 +136,7 @@ fn is_for_host(body: &str) -> bool {
         })
 }
 
-/// Returns the functions without a qualifier, and where functions that are only declared have their names.
+/// Returns the functions without a qualifier, and the positions of the names of functions that are only declared.
 fn functions<'a>(
     code: &'a str,
     types: &HashSet<&str>,
@@ -244,7 +244,7 @@ mod tests {
             let expected = device.split_whitespace().collect::<Vec<_>>().join(" ");
             assert_eq!(kept(&format!("{device}\n{host}"), &[]), expected, "{device}");
         }
-        // What is not known may be a macro of a file that is not read.
+        // An unknown word may be a macro from a file that is not read.
         assert_eq!(kept("kernel void f() { g(std::max(1, 2)); }", &[]), "all");
         let joined = "#define E(n) f_##n\nint f_a() { return std::max(1, 2); } int g = E(a)();";
         assert_eq!(kept(joined, &[]), "all");

@@ -206,14 +206,14 @@ pub(super) fn with_cub_for_kernels(text: &str) -> Cow<'_, str> {
     replaced(text, places.map(|it| (it.range, format!("#include <{CUB}>"))).collect()).into()
 }
 
-/// Returns a text in which its definitions of macros that unasked headers have replace those.
+/// Returns a text whose definitions of macros replace those in unasked headers.
 pub(super) fn with_own_macros(text: &str, file: &str) -> String {
     let code = code_of(text, false);
     let lines = Lines::of(text, &code, file);
     with_line_numbers(text, &code, &lines, redefinitions(&code, &lines).collect())
 }
 
-/// The numbers of a text's lines and the files that they are of, which the text itself may change.
+/// The numbers of a text's lines and their files, which `#line` directives in the text may change.
 struct Lines<'a> {
     /// The positions of line feeds.
     feeds: Vec<usize>,
@@ -242,7 +242,7 @@ impl<'a> Lines<'a> {
         self.feeds.partition_point(|it| *it < at)
     }
 
-    /// The directive that numbers the next line as the line of a position, or so many lines later.
+    /// Returns the directive that gives the next line the number of the line at a position, plus `later`.
     fn directive(&self, at: usize, later: usize) -> String {
         let index = self.index(at);
         let known = self.own.partition_point(|it| it.0 <= index);
@@ -290,8 +290,8 @@ fn with_line_numbers(
         for directive in directives(text) {
             let Range { start, end } = directive.range;
             let is_condition = matches!(directive.name, "endif" | "else" | "elif");
-            // The #line in a part that was left out was left out with it. A comment may follow the word, if it ends
-            // on the line.
+            // A #line in a part that was left out no longer applies. A comment may follow the word, if it ends on
+            // the line.
             let (line, is_code) = (&text[start..end], code[start..end].contains('#'));
             let is_whole = line.rfind("/*") <= line.rfind("*/");
             if is_condition && start >= first && is_code && is_whole {
@@ -302,7 +302,7 @@ fn with_line_numbers(
     replaced(text, places)
 }
 
-/// Returns a text that includes none of NVIDIA's headers without the lines for programs that do.
+/// Returns a text without its lines for programs that include NVIDIA's headers.
 pub(super) fn closed(text: &str) -> String {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let at = |index: usize| lines.get(index).copied().unwrap_or("");
@@ -324,8 +324,8 @@ pub(super) fn closed(text: &str) -> String {
     result
 }
 
-/// The branch of a header that includes NVIDIA's in its place: the line after it, and the condition of the next
-/// branch, which is empty for `#else`.
+/// Reads a header's branch that includes NVIDIA's header in its place: returns the line after it, and the condition
+/// of the next branch, which is empty for `#else`.
 fn for_vendors<'t>(start: usize, at: &impl Fn(usize) -> &'t str) -> Option<(usize, &'t str)> {
     let mut index = start;
     index += usize::from(at(index).starts_with("#define PYGPU_NVIDIAS_"));

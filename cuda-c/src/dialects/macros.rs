@@ -10,7 +10,7 @@ use std::collections::HashSet;
 const NVCC: &str = "__NVCC__";
 
 /// Macros of CUDA's compilers. The architecture is the first whose warp functions take masks, as the functions here do;
-/// newer ones make programs choose instructions.
+/// a newer one would make programs choose newer instructions.
 const OF_CUDA: &[(&str, u32)] = &[
     ("__CUDACC__", 1),
     ("__CUDACC_RTC__", 1),
@@ -21,7 +21,7 @@ const OF_CUDA: &[(&str, u32)] = &[
     ("__CUDA_ARCH__", 700),
 ];
 
-/// Returns true for a macro by which programs ask.
+/// Returns true for a macro by which programs recognise their compiler.
 pub(super) fn is_asked_for(name: &str) -> bool {
     name == NVCC || name == "CUDA_VERSION" || OF_CUDA.iter().any(|it| it.0 == name)
 }
@@ -58,7 +58,7 @@ pub(super) fn in_front(raw: &HashSet<&str>, codes: &[String], dialect: Dialect) 
     lines.collect()
 }
 
-/// Functions of builtin kernels ask for the vendor's compiler.
+/// Returns true for code of builtin kernels, whose functions ask for the vendor's compiler.
 fn is_of_core(code: &str) -> bool {
     words(code).any(|it| {
         let is_next = |rest: &str| {

@@ -5,8 +5,8 @@ use super::macros::{is_asked_for, is_fast};
 use std::path::{Path, PathBuf};
 
 /// Options with a value that concern the host's compiler or nvcc's own work: the device's code is the same without
-/// them. `-e` names the kernels to make code for, which is made for all; an option that only nvcc has code for, such as
-/// `-gencode`, leaves the device's own.
+/// them. `-e` names the kernels to compile, but all are compiled; `-gencode` names devices, but the code is for the
+/// current one.
 const WITH_VALUE: &str = "
     -Xcompiler --compiler-options -ccbin --compiler-bindir -Xlinker -default-stream --default-stream
     -Xcudafe -t --threads -e --entries -O --optimize -m --machine -Werror --Werror -cudart --cudart
@@ -33,7 +33,7 @@ const ALONE: &str = "
 /// Options whose value looks like an option of the host.
 const WITH_OPTIONS: &[&str] = &["-Xptxas", "--ptxas-options"];
 
-/// Options whose value run-time compilers take only after a sign.
+/// Options whose value run-time compilers accept only as a part of the option.
 const JOINED: &[(&str, &str)] =
     &[("-std", "-std="), ("--std", "-std="), ("-isystem", "-I"), ("--system-include", "-I")];
 
@@ -94,7 +94,7 @@ pub(super) fn folders(options: &[String]) -> Vec<PathBuf> {
     folders
 }
 
-/// Options without the macros that headers would take for their own, and lines in their place.
+/// Options without the macros that headers would take for their own, and the lines that define these macros instead.
 #[derive(Debug, Default)]
 pub(super) struct Macros {
     pub(super) options: Vec<String>,
@@ -104,8 +104,7 @@ pub(super) struct Macros {
     pub(super) own: String,
 }
 
-/// Splits options. If an option allows other roundings, a macro says so to the functions with a
-/// stated rounding.
+/// Splits options. If an option allows other roundings, a macro tells the functions with a stated rounding.
 pub(super) fn macros(options: &[String], dialect: Dialect) -> Macros {
     let is_amd = dialect == Dialect::Hiprtc;
     let mut all = Macros::default();
@@ -184,7 +183,7 @@ pub(super) fn definitions(options: &[String]) -> String {
     lines
 }
 
-/// True for a name as headers have it for parameters and types.
+/// True for a name of the kind that headers give to parameters and types.
 fn is_plain(name: &str) -> bool {
     (1..=2).contains(&name.chars().count()) || name.starts_with(|it: char| it.is_ascii_lowercase())
 }

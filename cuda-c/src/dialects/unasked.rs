@@ -65,8 +65,8 @@ pub(super) fn header(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Returns what nvcc includes unasked, as far as a program's texts may use it. The program's own headers, in folders, may
-/// use any of `std`. A header is left out if the texts define one of its types otherwise.
+/// Returns the headers that nvcc includes unasked and that a program's texts may use. The program's own headers, in
+/// folders, may use any of `std`. A header is left out if the texts define one of its types otherwise.
 pub(super) fn unasked(codes: &[String], has_folders: bool, headers: Headers<'_>) -> String {
     let code = codes.join("\n");
     let names = word_set([code.as_str()]);
@@ -178,7 +178,7 @@ mod tests {
         for (text, expected) in rows {
             assert_eq!(found(text, Dialect::Nvrtc), *expected, "{text}");
         }
-        // Not every hipRTC has the type, and those that have it make it of `long long`.
+        // Not every hipRTC has the type, and those that have it define it as `long long`.
         assert!(found("typedef unsigned long uint64_t; uint64_t x;", Dialect::Hiprtc).is_empty());
     }
 }

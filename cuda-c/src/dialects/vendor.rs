@@ -5,7 +5,7 @@ use super::code::includes;
 use crate::headers::headers;
 use std::path::{Path, PathBuf};
 
-/// The start of a header's name, and the folder and the package that have it, for the first that matches.
+/// The start of a header's name, and the folder and the package that contain the header. The first match counts.
 const PACKAGES: &[(&str, &str, &str)] = &[
     ("curand", "curand", "nvidia-curand-cu12"),
     ("cublas", "cublas", "nvidia-cublas-cu12"),

@@ -1,8 +1,8 @@
 //! Warp functions for AMD's compilers, whose wavefronts may have 64 lanes.
 //!
 //! By the type of a mask, the header decides on how many lanes a call works. `warpSize` and `__activemask` do not have
-//! a mask. In a text for CUDA only they have CUDA's meaning, and in other texts the device's meaning, so that a program
-//! for HIP works as before.
+//! a mask. In a text for CUDA only, they have CUDA's meaning; in other texts they have the device's meaning, so that a
+//! program for HIP works as before.
 
 use super::amd::{is_number_vector, is_of_hip};
 use super::code::{after, closing, definitions, includes, word_set, words};
@@ -166,7 +166,7 @@ struct Scopes<'t> {
 impl<'t> Scopes<'t> {
     fn of(code: &'t str) -> Scopes<'t> {
         let mut functions: Vec<Range<usize>> = Vec::new();
-        // The starts of open blocks that are functions, how many there are, and the end of the last declaration.
+        // The starts of open blocks, if they are functions; the number of these; and the end of the last declaration.
         let (mut open, mut depth, mut last) = (Vec::new(), 0_usize, 0);
         for (at, byte) in code.bytes().enumerate() {
             match byte {
@@ -178,7 +178,7 @@ impl<'t> Scopes<'t> {
                 b'}' => {
                     if let Some(start) = open.pop().flatten() {
                         depth -= 1;
-                        // The outermost function has all that is in it.
+                        // The outermost function includes the inner ones.
                         if depth == 0 {
                             functions.push(start..at + 1);
                         }

@@ -31,7 +31,7 @@ impl Writer<'_, '_> {
             return self.predicate(operand);
         }
         if operand.is_negated {
-            return Err("negates what is no predicate".into());
+            return Err("negates an operand that is not a predicate".into());
         }
         self.value(operand, kind, wider)
     }
@@ -47,7 +47,7 @@ impl Writer<'_, '_> {
         let as_kind = |text: &str| format!("{HEADER}as<{HEADER}{}>({text})", kind.name);
         if let Some(register) = self.named(&operand.value)? {
             if operand.selector.is_some() {
-                return Err("selects a part of a register, which it does not do".into());
+                return Err("selects a part of a register; this instruction cannot do so".into());
             }
             return match kind.takes(register.kind, wider) {
                 true => Ok(as_kind(&register.variable)),
@@ -59,7 +59,7 @@ impl Writer<'_, '_> {
                 let found = special::register(name, operand.selector.as_deref());
                 let (text, own) = found.ok_or_else(|| unknown(name))?;
                 if !self.reads_special {
-                    return Err(format!("reads {name}, a special register, which mov does"));
+                    return Err(format!("reads the special register {name}; use mov"));
                 }
                 let own = Type::named(own).unwrap_or(kind);
                 // Special registers used to have 16 bits.
@@ -147,7 +147,7 @@ impl Writer<'_, '_> {
             Offset::Constant(value) => format!(" + {}", literal(*value as u64)),
             Offset::Bound(number) => {
                 if self.bound.get(*number).is_some_and(Option::is_some) {
-                    return Err("adds a register to an address; what is added is a constant".into());
+                    return Err("adds a register to an address; it can add a constant".into());
                 }
                 format!(" + ({HEADER}b64)gpuarray_v{number}")
             }

@@ -276,7 +276,7 @@ pub(super) fn copy(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Re
         _ => matches!(size.value, Value::Bound(_)),
     };
     if !is_allowed {
-        return Err("copies other numbers of bytes; allowed are 16, and with .ca 4 and 8".into());
+        return Err("copies an unsupported size; allowed are 16, and with .ca 4 and 8".into());
     }
     let to = writer.address(to, true)?;
     let from = writer.address(from, false)?;

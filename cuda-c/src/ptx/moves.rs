@@ -44,7 +44,7 @@ fn part_of(kind: Type, count: usize) -> Result<Type, String> {
     let bits =
         (kind.class == Class::Bits && matches!(count, 2 | 4)).then(|| kind.bits / count as u32);
     bits.and_then(|it| Type::named(&format!("b{it}"))).ok_or_else(|| {
-        format!("makes no {count} parts of .{}; allowed are two or four of a type .b", kind.name)
+        format!("cannot make {count} parts of .{}; allowed are 2 or 4 of a type .b", kind.name)
     })
 }
 
@@ -117,7 +117,7 @@ pub(super) fn cvt(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Res
     }
     check_rounding(&modifiers, to, from)?;
     if modifiers.contains(&"sat") && holds_all(to, from) {
-        return Err("saturates where no number is out of range".into());
+        return Err("has .sat, but no number is out of range".into());
     }
     let operands = instruction.operands()?;
     let [target, value] = operands.as_slice() else { return Err("takes two operands".into()) };
@@ -161,7 +161,7 @@ fn check_rounding(modifiers: &[&str], to: Type, from: Type) -> Result<(), String
             || to.name == "tf32"
             || (from.bits == to.bits && from.name != to.name));
     if modifiers.contains(&"relu") && !matches!(to.name, "f16" | "bf16" | "tf32") {
-        return Err("limits below by zero what it does not; .relu is of .f16 and .bf16".into());
+        return Err("has .relu for another type; allowed are .f16, .bf16 and .tf32".into());
     }
     if modifiers.contains(&"rna") && to.name != "tf32" {
         return Err("rounds by .rna to other types than .tf32".into());
@@ -172,7 +172,7 @@ fn check_rounding(modifiers: &[&str], to: Type, from: Type) -> Result<(), String
             Err("says no rounding to integers; allowed are .rni, .rzi, .rmi and .rpi".into())
         }
         (false, _) if narrows && !to_float => {
-            Err("says no rounding; allowed are .rn, .rz, .rm and .rp".into())
+            Err("does not name a rounding; allowed are .rn, .rz, .rm and .rp".into())
         }
         (false, false) if !narrows && to_float => Err("rounds where nothing is lost".into()),
         (false, false) if to_integer && to.name != from.name => {

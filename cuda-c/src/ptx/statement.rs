@@ -151,7 +151,7 @@ pub(super) fn read(tokens: &Tokens<'_>, at: usize) -> Result<Statement, (usize, 
     let close = tokens.partner(open).filter(|_| tokens.at(open) == "(");
     let close = close.ok_or((at, "asm is followed by a string in parentheses".to_owned()))?;
     if tokens.at(close + 1) != ";" {
-        return Err((close, "a semicolon is missing behind asm(...)".into()));
+        return Err((close, "a semicolon is missing after asm(...)".into()));
     }
     let sections = sections(tokens, open + 1..close);
     let mut statement = Statement {
@@ -267,7 +267,7 @@ fn operand(
 ) -> Result<Operand, (usize, String)> {
     let mut at = range.start;
     if tokens.at(at) == "[" {
-        return Err((at, "operands of asm have numbers, and no names".into()));
+        return Err((at, "operands of asm cannot have names; use their numbers".into()));
     }
     let mut text = String::new();
     let first = at;
@@ -337,8 +337,8 @@ fn string(tokens: &Tokens<'_>, at: usize) -> Result<String, (usize, String)> {
         return body.map(str::to_owned).ok_or((at, "a raw string does not end".into()));
     }
     let inner = literal.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
-    let inner = inner.ok_or((at, "asm takes strings of plain characters".to_owned()))?;
-    unescaped(inner).ok_or((at, format!("the string {literal} has an escape that is none")))
+    let inner = inner.ok_or((at, "asm needs a string without a prefix".to_owned()))?;
+    unescaped(inner).ok_or((at, format!("the string {literal} has an unknown escape sequence")))
 }
 
 fn unescaped(text: &str) -> Option<String> {

@@ -262,7 +262,7 @@ impl Writer<'_, '_> {
                     count += 1;
                     let scope = &mut all[*open.last().unwrap_or(&0)];
                     if scope.insert(name.clone(), label).is_some() {
-                        return Err((*at, format!("inline PTX: the label {name} is there twice")));
+                        return Err((*at, format!("inline PTX: label {name} is defined twice")));
                     }
                 }
                 _ => {}

@@ -1,4 +1,4 @@
-//! Classifies how an expression uses a variable: it reads it, writes to it, or may do either.
+//! Classifies the use of a variable in an expression: a read, a write, or possibly either.
 //!
 //! With `int v, *p`:
 //!

@@ -138,7 +138,7 @@ impl<'s> Sorter<'s, '_, '_> {
             What::Loop(it) if !is_outer(node) => self.loops.push((node.range.clone(), it)),
             _ if !is_outer(node) => {}
             What::Block(nodes) => self.list(nodes)?,
-            // Such an `if` without a barrier would split a region, and a thread may hold something there that
+            // This `if`, which has no barrier, would split a region, and a thread may hold a lock there that
             // other threads wait for.
             What::If { .. } if self.context.keeps_order && !facts(node).waits => return None,
             What::If { condition, then, other } => {

@@ -61,7 +61,7 @@ pub(super) struct Region<'n> {
 pub(super) struct Part {
     pub(super) nodes: Range<usize>,
     /// The index of a guard, if this is one statement that threads of a row can skip together, or a guard
-    /// that returns together with the statements after it.
+    /// that returns and the statements after it.
     pub(super) guard: Option<usize>,
 }
 

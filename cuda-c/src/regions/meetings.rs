@@ -383,7 +383,7 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
     }
 
     /// Returns true for accesses to global memory that apparently belong to one thread: the index is the same
-    /// and has not changed, the element belongs to a later thread, or it is in another row.
+    /// and has not changed, the element belongs to a thread with a higher number, or it is in another row.
     fn is_own(&self, old: &Access, new: &Access) -> bool {
         let stays = |id: usize| {
             let mut uses = self.body.uses.iter().filter(|it| it.local == id);

@@ -252,8 +252,8 @@ impl<'a> Reader<'a> {
     /// Reads the kernel after `__global__`, and returns the token of its body or its end.
     fn read_kernel(&mut self, start: usize) -> usize {
         let tokens = self.tokens;
-        // Before the name, an unknown macro is an attribute, such as bounds, and so is a word of compilers under a
-        // condition.
+        // Before the name, an unknown macro is an attribute, such as launch bounds. So is a word reserved for
+        // compilers under a condition.
         let (mut at, mut name, mut is_certain, mut conditions) = (start, "", true, 0_usize);
         while at < tokens.len() {
             match tokens.at(at) {

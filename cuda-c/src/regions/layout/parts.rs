@@ -11,8 +11,8 @@ use super::super::statements::{Body, Node};
 use super::{Part, may_be_pointed_to};
 use std::collections::BTreeSet;
 
-/// Returns the parts of a region: each guarded statement alone, and each guard that returns together with the
-/// statements after it.
+/// Returns the parts of a region: each guarded statement alone, and each guard that returns in one part with
+/// the statements after it.
 ///
 /// A region is not split where a local would outlive its loop without having a place in memory. In a region
 /// that `is_last`, nobody checks which threads have returned.

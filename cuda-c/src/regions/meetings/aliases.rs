@@ -42,14 +42,14 @@ impl Array {
         Array { name, root, is_shared, is_pointer, row: Vec::new(), from: None }
     }
 
-    /// Returns any place in some global arrays, for a pointer whose target is not followed.
+    /// Stands for any place in some global arrays, for a pointer whose target is not followed.
     fn anywhere(local: &Local, id: usize, arrays: &BTreeSet<usize>, all: &[Local]) -> Array {
         let names: Vec<&str> = arrays.iter().map(|&it| all[it].name.as_str()).collect();
         let name = format!("*{}", names.join(" "));
         Array { from: Some(Index::of_pointer(&local.name, id)), ..Array::of(&name, false, true) }
     }
 
-    /// Returns the indices of an element, relative to the whole array. The result is true if they are known
+    /// Returns the indices of an element, relative to the whole array. The flag is true if they are known
     /// well enough to compare them across different names.
     pub(super) fn whole(&self, indices: &[Index]) -> (Vec<Index>, bool) {
         let mut own = indices.to_vec();
@@ -144,7 +144,7 @@ impl Walk<'_, '_, '_> {
         }
     }
 
-    /// Returns the target of a pointer expression; true if it contains a cast.
+    /// Returns the target of a pointer expression, and true if it contains a cast.
     fn pointed(&self, range: Range<usize>, depth: usize) -> Option<(Array, bool)> {
         let lexemes = self.lexemes;
         let (mut start, end) = (range.start, range.end);

@@ -6,7 +6,7 @@ use super::{Access, Kind, Walk};
 use std::ops::Range;
 
 impl Walk<'_, '_, '_> {
-    /// Returns the type of an element; true if it is an arithmetic type.
+    /// Returns the type of an element, and true if it is an arithmetic type.
     pub(super) fn kind(&self, element: &Access) -> Option<(String, bool)> {
         let lexemes = self.lexemes;
         let used = self.body.uses.iter().find(|it| it.at == element.at)?;

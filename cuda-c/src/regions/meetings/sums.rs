@@ -2,7 +2,7 @@
 //!
 //! For example, `s[n * row + threadIdx.x - 1]` has the thread's term `threadIdx.x`, the other term `n * row`,
 //! and the offset -1. Indices with the same thread's terms are compared by the rest: the same rest is the
-//! same element of the same thread, and a larger one belongs to a later thread.
+//! same element of the same thread, and a larger one belongs to a thread with a higher number.
 
 use super::index::{Index, Token};
 
@@ -12,8 +12,8 @@ pub(super) fn are_ordered(first: &[Index], second: &[Index]) -> bool {
     is_ahead(first, second) || are_of_parts(first, second) || is_of_later_row(first, second)
 }
 
-/// Returns true if a thread reads an element after the one that it writes. The element belongs to a later
-/// thread, which has not written it yet if threads run in order: `s[t] = s[t + 1];`.
+/// Returns true if a thread reads an element after the one that it writes. The element belongs to a thread
+/// with a higher number, which has not written it yet if threads run in order: `s[t] = s[t + 1];`.
 fn is_ahead(read: &[Index], write: &[Index]) -> bool {
     let differs = |(read, write): &(&Index, &Index)| read != write;
     let mut pairs = read.iter().zip(write).filter(differs);
@@ -130,7 +130,7 @@ pub(super) fn split<'t>(tokens: &'t [Token], operator: &str) -> Vec<&'t [Token]>
         .collect()
 }
 
-/// Returns the terms of a sum; true for a term that is subtracted.
+/// Returns the terms of a sum, each with true if it is subtracted.
 fn terms(tokens: &[Token]) -> Vec<(bool, &[Token])> {
     let (mut found, mut depth, mut start, mut is_less) = (Vec::new(), 0_usize, 0, false);
     for (at, token) in tokens.iter().enumerate() {
