@@ -1,11 +1,11 @@
-"""The first use of operations without a compiler: times in new processes, and which fail.
+"""The first use of operations without a compiler: times in new processes, and those that fail.
 
     python benches/first_use.py [--keep-compiler] [--over LIBRARY]
 
 Run it on a machine with a GPU, with a wheel that embeds code (PYBIND_GPU_TARGET). The run-time
 compiler is hidden (PYGPU_NVRTC and PYGPU_HIPRTC name a missing file), and both caches start empty:
 pygpu's own and the driver's, which keeps the code that the driver compiles from PTX. Ten operations
-run in one new process per kind of code: the best for the GPU, twice, then, on NVIDIA's, PTX alone
+run in one new process per kind of code: the best for the GPU, twice; then, for NVIDIA, PTX alone
 (CUDA_FORCE_PTX_JIT=1 makes the driver refuse machine code), and PTX again from the driver's cache.
 Times are in milliseconds, from the call until the device has finished; the last column has the
 megabytes by which the first process grew. Then every function, reduction and scan runs once on

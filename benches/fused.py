@@ -3,7 +3,7 @@
     PYGPU_BACKEND=host python benches/fused.py
     PYGPU_BACKEND=cuda python benches/fused.py --sizes 1000 67108864
 
-Each chain is computed into an array, and summed; the form in C of the sum is a ReductionKernel. The
+Each chain is computed into an array, and summed; the C form of the sum is a ReductionKernel. The
 forms run by turns, and the best time of each counts. Where they are installed, numexpr, numba and
 jax compute the same on the CPU, and CuPy on the GPU. GB/s counts the two arrays that the fused form
 has to read, and the one that it has to write.

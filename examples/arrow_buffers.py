@@ -63,7 +63,7 @@ def columns():
     """Arrays as columns that other libraries read where they are."""
     x = gpuarray.to_gpu(np.linspace(0, 1, 5))
     batch = arrow.DeviceRecordBatch.from_columns({"x": x, "y": x * x})
-    # Any library with the Arrow C device data interface is in the place of this one.
+    # Any library with the Arrow C device data interface can take the place of this one.
     shared = arrow.from_device_array(batch)
     same = shared.children[0].to_gpuarray().ptr == x.ptr
     print(f"shared without a copy: {same}")

@@ -1,9 +1,9 @@
-//! A C library that exists already, called on arrays of this crate.
+//! Calls an existing C library on arrays of this crate.
 //!
-//! `cargo run --release --example glue` compiles `examples/glue/heat.c`, loads it, and lets it
-//! work on the memory of a `DeviceArray` in the order of a stream, as a GPU library is called
-//! with a device pointer and a stream: array operations before and after, and no wait between.
-//! The host is the device here, so its pointers are ordinary ones.
+//! `cargo run --release --example glue` compiles `examples/glue/heat.c` and loads it. The library
+//! works on the memory of a `DeviceArray` in the order of a stream, as a GPU library does that is
+//! called with a device pointer and a stream. Array operations run before and after it, and nothing
+//! waits between them. The host is the device here, so its pointers are ordinary ones.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the example shows its result")]
 

@@ -68,7 +68,7 @@ def crop(xp, x, width):
 
 
 def contrast(xp, x):
-    """Ink on paper: black from three deviations above the mean on."""
+    """Ink on paper: black where `x` is at least three deviations above its mean."""
     mean = number(xp.sum(x)) / x.size
     deviation = (number(xp.sum(x * x)) / x.size - mean**2) ** 0.5
     ink = x * (1 / (mean + 3 * deviation))

@@ -2,9 +2,9 @@
 
     python examples/gallery/heat_two_streams.py [FOLDER]
 
-Shows streams and events: each half advances on a stream of its own. Before a step it copies the row
-next to it from the other half, after the event that the other half has recorded. pygpu orders work
-on arrays across streams by itself; work on addresses, as in PyCUDA, needs the events.
+Shows streams and events: each half advances on a stream of its own. Before a step, it waits for the
+event that the other half has recorded, and copies the neighbouring row from there. pygpu orders
+work on arrays across streams by itself; work on addresses, as in PyCUDA, needs the events.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ class Half:
     def __init__(self, rows, own, copied):
         self.stream, self.done = driver.Stream(), driver.Event()
         self.before, self.after = gpuarray.to_gpu(rows), gpuarray.to_gpu(rows)
-        self.own, self.copied = own, copied  # the row for the other half; the row of the other
+        self.own, self.copied = own, copied  # the row to send; the row to receive
 
     def exchange(self, other):
         self.stream.wait_for_event(other.done)
