@@ -1,4 +1,4 @@
-"""Measures the time that a recording adds to a call, and the part that is due to the driver's event."""
+"""Measures the time that a recording adds to a call, and the share of the driver's event."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ use crate::headers::header_text;
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write as _;
 
-/// Words that do not change what a program means, and one that AMD's compilers spell differently.
+/// Words that do not change a program's meaning, and one that AMD's compilers spell differently.
 const WORDS: &[(&str, &str)] = &[
     ("__block_size__", "(...)"),
     ("__builtin_align__", "(bytes) __attribute__((aligned(bytes)))"),

@@ -80,7 +80,7 @@ impl Array {
         self
     }
 
-    /// If checks of kernels are on, tells them what the array's memory contains, for their reports.
+    /// If checks of kernels are on, describes the array's memory to them, for their reports.
     #[inline]
     pub fn note_for_checks(&self) {
         if !checking::current().is_none() {

@@ -217,7 +217,8 @@ impl Node {
         }
     }
 
-    /// Calls a function with each array that the node's own function reads, without the arrays behind its arguments.
+    /// Calls a function with each array that the node's own function reads. Functions of its arguments may read
+    /// others.
     fn for_each_array(&self, mut call: impl FnMut(&Array)) {
         let State::Pending(pending) = &*self.state.lock().unpoisoned() else { return };
         for part in &pending.parts {
