@@ -21,8 +21,8 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Choice {
-    /// The backend that `PYGPU_BACKEND` names. If that variable is unset, the first available one
-    /// of: the one that this library was built for
+    /// The backend that `PYGPU_BACKEND` names. If that variable is unset, the first available
+    /// backend of this list: the one that this library was built for
     /// ([`BuildInfo::default_backend`](crate::BuildInfo::default_backend)), CUDA, HIP, the host.
     Auto,
     /// NVIDIA GPUs.

@@ -99,7 +99,7 @@
 #[doc = include_str!("../docs/coming-from-cudarc.md")]
 pub mod coming_from_cudarc {}
 
-/// The examples of this page are tested with those of the crate.
+/// The examples of this page are tested together with the crate's.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/rust.md")]
 mod rust_page {}

@@ -127,7 +127,8 @@ pub fn backends() -> Vec<BackendInfo> {
 }
 
 /// Opens a backend by name. [`Choice::Auto`] opens the backend that `PYGPU_BACKEND` names. If this
-/// variable is unset, it opens the best available one. Each backend is opened once per process.
+/// variable is unset, it opens the first available one of [`Choice::Auto`]. Each backend is opened
+/// once per process.
 ///
 /// # Errors
 /// `BackendUnavailable` with the reason; `InvalidArgument` if `PYGPU_BACKEND` is not the name of a

@@ -100,12 +100,12 @@ impl CheckedCode {
                 return Err(Error::unsupported(
                     "launch",
                     "the module's code has no checks, and its image does not hold the text to compile \
-                     it again; compile it while something is looked for",
+                     it again; compile it while checks are enabled",
                 ));
             };
             let options: Vec<&str> = options.iter().map(String::as_str).collect();
             let compiled = compile::compile(text, name, &options, true)?;
-            // SAFETY: the code that loaded the module has trusted this text.
+            // SAFETY: the caller that loaded the module trusts this text.
             unsafe { Library::load(&compiled.code) }.map_err(compile::error)
         };
         self.compiled.get_or_init(compile).as_ref().map_err(Clone::clone)

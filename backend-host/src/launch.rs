@@ -66,8 +66,8 @@ pub(crate) unsafe fn run(
     })
 }
 
-/// Runs a launch. If the thread is interruptible, passes a function to it; the launch ends when that function
-/// returns true. The message of a fault ends with `advice`.
+/// Runs a launch. If the thread is interruptible, passes a function to the launch, which ends when that
+/// function returns true. The message of a fault ends with `advice`.
 ///
 /// # Errors
 /// `LaunchFailed` with the names of the kernel and the block, or the error that interrupted the launch.

@@ -145,8 +145,8 @@ impl Array {
         Ok(array)
     }
 
-    /// Returns a new array with the given layout and undefined elements, on this array's stream and from
-    /// its allocator.
+    /// Returns a new array with the given layout and undefined elements, with this array's stream and
+    /// allocator.
     ///
     /// # Errors
     /// As for [`Array::with_new_memory`], or the allocator's error.

@@ -275,7 +275,7 @@ impl Array {
         arguments: &[Argument<'_>],
     ) -> Result<()> {
         // Unless it came from an allocator, new memory is not referenced elsewhere. Its first use needs ordering
-        // only if it is plain memory, which was not allocated on this stream.
+        // only if it is plain memory, because that was not allocated on this stream.
         let is_own = self.allocator.is_none();
         if !is_own {
             self.check_new(arrays(arguments).filter(|array| !array.is_same_view(self)))?;

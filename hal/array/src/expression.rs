@@ -29,8 +29,8 @@ use std::sync::{Arc, Mutex};
 /// An expression is made of element-wise functions of arrays, numbers and other expressions. Shapes and types are
 /// checked when the expression is made. [`Expression::evaluate`] computes the elements in one pass over the arrays'
 /// memory, without memory for intermediate values, and keeps the result. The elements are the same, to the last bit, as
-/// if the functions ran one after the other. The arrays are read when the expression is evaluated, so later writes to
-/// them before that time change the result.
+/// if the functions ran one after the other. The arrays are read when the expression is evaluated, so writes to them
+/// before then change the result.
 ///
 /// ```
 /// use gpuarray::{DeviceArray, Expression, Number, function::{BinaryFunction, UnaryFunction}};

@@ -22,8 +22,8 @@ impl Array {
         self.sorted(axis, false)
     }
 
-    /// Returns the indices that sort an axis, in the order of [`Array::sort`], in a new array of
-    /// dtype int64 in C order.
+    /// Returns the indices that sort along an axis, by the order of [`Array::sort`], in a new int64 array in C
+    /// order.
     ///
     /// # Errors
     /// As for [`Array::sort`].

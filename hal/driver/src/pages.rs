@@ -61,7 +61,7 @@ impl Block {
         }
     }
 
-    /// Returns the bits of the first free range of parts of this length.
+    /// Returns the bits of the first free range of this many parts.
     fn find(&self, parts: u32) -> Option<u128> {
         let bits = (1_u128 << parts) - 1;
         (0..=u128::BITS - parts).map(|at| bits << at).find(|bits| self.used & bits == 0)

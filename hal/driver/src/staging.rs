@@ -214,8 +214,8 @@ pub(crate) fn is_large(transfer: &Transfer) -> bool {
 
 /// Requests 2 MiB pages inside the range, because most of the time of a copy to fresh memory is
 /// spent on page faults. The advice does not change bytes or existing pages. It only affects pages
-/// that are touched for the first time, which this copy does for all of them. Systems without such
-/// pages, or without them for this memory, refuse the advice.
+/// that nothing has touched; this copy touches them first. Systems without such pages, or without
+/// them for this memory, refuse the advice.
 fn advise_huge_pages(address: usize, bytes: usize) {
     let start = address.next_multiple_of(HUGE_PAGE);
     let end = (address + bytes) / HUGE_PAGE * HUGE_PAGE;

@@ -79,8 +79,8 @@ pub trait Vendor: Send + Sync + Debug {
         Error::new(self.kind(code), Status::new(self.api(), code), call, detail)
     }
 
-    /// Makes the driver forget a failed call of this thread, if it stores the failure for the next query. Otherwise,
-    /// another library could take the failure for its own.
+    /// Makes the driver forget a failed call of this thread, if the driver stores the failure for the next query.
+    /// Otherwise, another library could take the failure for its own.
     fn forget_failure(&self) {}
 
     /// Converts the driver's own form of a version to `1000 * major + 10 * minor`.

@@ -299,7 +299,7 @@ impl Build {
             let arguments: SmallVec<[Argument<'_>; 4]> =
                 step.arguments.iter().map(|&term| self.argument(term, &[])).collect();
             array.apply_first_of(step.function, step.compute, &arguments, are_new)?;
-            // If the array is also an input, the other thread's write of it came after the step's value was stored.
+            // If the array is also an input, the write to it has stored the step's value first.
             let is_read = || self.arrays().any(|input| input.is_same_view(array));
             return Ok(are_new || is_read() || self.is_current());
         }

@@ -303,8 +303,8 @@ pub fn broadcast_shapes(a: &[usize], b: &[usize]) -> Result<Shape> {
 }
 
 /// Returns the layout of a contiguous result, in the memory order of the operands (numpy's order
-/// "K"). Of two axes, the outer one has the larger stride in every operand that moves along both;
-/// where operands disagree, the C order is kept.
+/// "K"). Of two axes, the outer one has the larger stride in every operand that is not broadcast
+/// along either; if operands disagree, the C order is kept.
 ///
 /// # Errors
 /// `Overflow` if the result does not fit the address space.

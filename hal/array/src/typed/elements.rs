@@ -17,7 +17,7 @@ use sealed::{Known, Parts};
 
 /// Truth values and numbers: every element type except records.
 ///
-/// The library implements this trait, and the traits derived from it, for the types that support each function;
+/// The library implements this trait, and the traits that extend it, for the types that support each function;
 /// programs cannot implement them. The traits are bounds: of the methods of [`DeviceArray`](crate::DeviceArray),
 /// and of a program's own generic functions.
 ///

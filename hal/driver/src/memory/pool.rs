@@ -387,7 +387,7 @@ impl Pool {
 
     fn destroy(&self, pool: Handle) {
         let Some(destroy) = self.context.driver.calls.pool_destroy else { return };
-        // SAFETY: the pool was created here; memory of it that is in use stays valid.
+        // SAFETY: the pool was created here; memory of the pool that is in use stays valid.
         let code = unsafe { destroy(pool) };
         if code != Status::SUCCESS {
             log::warn!("destroying a memory pool failed: status {code}");
