@@ -95,7 +95,7 @@ impl Compiler for Nvrtc {
     }
 }
 
-/// Returns true for an option that names the architecture, with its value or followed by it.
+/// Returns true for an option that names the architecture; its value is part of it or follows it.
 fn is_architecture(option: &str) -> bool {
     matches!(option.split('=').next(), Some("-arch" | "--gpu-architecture"))
 }

@@ -1,5 +1,5 @@
-//! Turns compilers' logs into messages about a program: with its own files, lines and columns, and each once, with the
-//! line and a caret.
+//! Turns compilers' logs into messages about a program. They name its own files, lines and columns, and show the line
+//! and a caret. Each appears once.
 
 mod log;
 mod source;

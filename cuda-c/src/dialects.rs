@@ -88,8 +88,8 @@ pub struct Adapted {
     pub vendors: Vec<PathBuf>,
     /// True if the compiler may read files: it needs the folders and the [`gpu_headers`] as files.
     pub reads_files: bool,
-    /// Lines for between `before` and `text`, if AMD's compiler refuses the text without them: they make vector
-    /// types plain structures. Empty if the program uses no such types.
+    /// Lines to put between `before` and `text` if AMD's compiler refuses these: they make vector types plain
+    /// structures. Empty if the program uses no such types.
     pub vectors: String,
 }
 

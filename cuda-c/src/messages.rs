@@ -41,8 +41,8 @@ pub fn has_changed_meaning(log: &str) -> bool {
     log.contains(CHANGED)
 }
 
-/// Returns a log of `-fpermissive` without the messages about names that change their meaning, and with the errors
-/// of which the option has made warnings as errors again. The flag is true if there are any of these.
+/// Returns a log of `-fpermissive` without the messages about names that change their meaning. Errors that the
+/// option has turned into warnings are errors again; the flag is true if there are any.
 pub fn without_changed_meanings(log: &str) -> (String, bool) {
     let mut has_error = false;
     let messages = parts(log).into_iter().filter(|it| !it.main.contains(CHANGED));

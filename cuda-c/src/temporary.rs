@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// The prefix of folder names.
 const NAME: &str = "gpuarray-";
 
-/// A private folder for temporary files, which is removed when it is dropped.
+/// A private folder for temporary files. Dropping the object removes the folder.
 ///
 /// ```
 /// use cuda_c::TemporaryFolder;

@@ -27,7 +27,7 @@ pub(crate) struct Token {
 pub(crate) struct Tokens<'a> {
     pub(crate) text: &'a str,
     pub(crate) all: Vec<Token>,
-    /// For a token that opens or closes a group, the other one.
+    /// For a token that opens or closes a group, the token at the other end.
     partners: Vec<u32>,
     lines: Vec<LineMarker>,
 }

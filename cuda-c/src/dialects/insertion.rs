@@ -57,7 +57,7 @@ impl Headers<'_> {
             && self.vendor.folder(&format!("cuda/{STD}{name}")).is_some()
     }
 
-    /// Returns the text of a header, with the headers in it that it includes.
+    /// Returns the text of a header, in which the headers that it includes are inserted.
     pub(super) fn text(self, name: &str) -> Option<String> {
         if is_in(OF_HOST, name) {
             return Some(String::new());
@@ -92,8 +92,8 @@ impl Headers<'_> {
         replaced(text, places.collect())
     }
 
-    /// Returns a text with the headers in it, except those that the program's own `folders` have. Lines keep their
-    /// numbers in the compiler's messages.
+    /// Returns a text in which the headers are inserted, except those that the program's own `folders` contain.
+    /// Lines keep their numbers in the compiler's messages.
     pub(super) fn inserted(self, text: &str, file: &str, folders: &[PathBuf]) -> String {
         let code = code_of(text, false);
         let lines = Lines::of(text, &code, file);

@@ -166,8 +166,8 @@ impl Vendor<'_> {
     }
 }
 
-/// Returns a line for each of NVIDIA's headers that a compiler has not found: the package that has it. `compiler` is the
-/// compiler's name and version: since CUDA 13 the packages' names have no suffix.
+/// Returns a line for each of NVIDIA's headers that a compiler has not found: it names the header's package.
+/// `compiler` is the compiler's name and version: since CUDA 13 the packages' names have no suffix.
 ///
 /// ```
 /// use cuda_c::dialects::{Dialect, advice};

@@ -124,8 +124,8 @@ fn is_structure(code: &str, parameter: &str) -> bool {
     false
 }
 
-/// True for a text for CUDA alone: it has lanes by CUDA's functions or groups, nothing of HIP, and no mask of more
-/// than 32 bits.
+/// True for a text for CUDA alone: it uses lanes through CUDA's functions or groups, and has nothing of HIP and no
+/// mask of more than 32 bits.
 fn is_of_cuda(code: &str, all: &HashSet<&str>, has_groups: bool) -> bool {
     let is_called = |word: &Range<usize>| after(code, word.end).starts_with('(');
     let calls_lanes =

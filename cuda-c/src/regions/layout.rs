@@ -60,8 +60,8 @@ pub(super) struct Region<'n> {
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub(super) nodes: Range<usize>,
-    /// The index of a guard, if this is one statement that threads of a row can skip together, or a guard
-    /// that returns and the statements after it.
+    /// The index of a guard, if this is either one statement that threads of a row can skip together, or a
+    /// guard that returns and the statements after it.
     pub(super) guard: Option<usize>,
 }
 

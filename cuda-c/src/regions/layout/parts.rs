@@ -11,7 +11,7 @@ use super::super::statements::{Body, Node};
 use super::{Part, may_be_pointed_to};
 use std::collections::BTreeSet;
 
-/// Returns the parts of a region: each guarded statement alone, and each guard that returns in one part with
+/// Returns the parts of a region. Each guarded statement is a part; a guard that returns is one part with
 /// the statements after it.
 ///
 /// A region is not split where a local would outlive its loop without having a place in memory. In a region

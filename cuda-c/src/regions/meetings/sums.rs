@@ -6,8 +6,8 @@
 
 use super::index::{Index, Token};
 
-/// Returns true if apparently no element is accessed by one thread before it is accessed by another, provided
-/// that all threads finish the first access before the second, or that threads run in order.
+/// Returns true if the first access to an element apparently comes before another thread's second access to
+/// it, both if all threads finish the first before the second, and if threads run in order.
 pub(super) fn are_ordered(first: &[Index], second: &[Index]) -> bool {
     is_ahead(first, second) || are_of_parts(first, second) || is_of_later_row(first, second)
 }
