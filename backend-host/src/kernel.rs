@@ -188,7 +188,7 @@ impl Kernel for HostKernel {
             KernelAttribute(number) => {
                 return Err(Error::invalid(
                     "attribute",
-                    format!("attribute is {number}; kernels of the host have 0 to 9"),
+                    format!("attribute is {number}; kernels of the host have attributes 0 to 9"),
                 ));
             }
         })

@@ -51,7 +51,7 @@ impl HostModule {
                 ErrorKind::CompileFailed,
                 Status::host(Status::INVALID_SOURCE),
                 "load_module",
-                "the image is code for a GPU; the host loads what its own compiler made",
+                "the image is code for a GPU; the host loads only code from its own compiler",
             ));
         }
         Library::check(&image).map_err(compile::error)?;

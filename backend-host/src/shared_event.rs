@@ -60,7 +60,7 @@ impl SharedEvent {
         let address = memory.segments().allocate(size_of::<Counters>()).ok_or_else(|| {
             Error::unsupported(
                 "create_event",
-                "the event is for other processes, and this process can make no shared memory: \
+                "the event is for other processes, and this process cannot make shared memory: \
                  the system has \
                  none, or the process has no more file descriptors",
             )

@@ -47,7 +47,7 @@ impl Refusal {
             Refusal::CapturedEvent => {
                 "the event was recorded in a capture, and captured work does not run"
             }
-            Refusal::WrongThread => "the capture was begun by another thread, and not as relaxed",
+            Refusal::WrongThread => "another thread began the capture, and not in relaxed mode",
         };
         let status = Status::host(self as i32);
         Error::new(ErrorKind::InvalidArgument, status, call, detail)

@@ -25,8 +25,8 @@ pub(super) fn refused_by_system(bytes: usize) -> Error {
         Status::host(Status::OUT_OF_MEMORY),
         "allocate",
         format!(
-            "out of memory: {} were asked for, and the system refused them, which it does where \
-             the machine or a limit of the process (ulimit -v) has no more",
+            "out of memory: {} were asked for, and the system refused them: the machine has no \
+             more, or a limit of the process allows no more (ulimit -v)",
             bytes_text(bytes)
         ),
     )

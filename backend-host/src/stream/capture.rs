@@ -132,7 +132,7 @@ impl HostStream {
         let Kind::Own { queue, capture: slot, .. } = &self.kind else {
             return Err(Error::invalid(
                 "begin_capture",
-                "the default stream cannot capture; make another stream, which can",
+                "the default stream cannot capture; make another stream for it",
             ));
         };
         queue.check_process()?;

@@ -394,7 +394,7 @@ impl Context {
             "target",
             format!(
                 "the driver names the architecture of device {}:{} {name:?}, which no compiler \
-                 knows (expected is {TARGETS}): copies and fills work there, no kernels",
+                 knows (expected is {TARGETS}): copies and fills work, kernels do not",
                 self.driver.vendor.name(),
                 self.ordinal
             ),

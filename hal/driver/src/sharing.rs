@@ -41,7 +41,7 @@ pub(super) fn set_peer_access(
         return Err(Error::invalid(
             call,
             format!(
-                "other is device {}, the device itself; a peer is another one",
+                "other is device {}, the device itself; a peer must be another device",
                 context.ordinal
             ),
         ));

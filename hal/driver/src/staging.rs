@@ -181,7 +181,7 @@ impl Staging {
                 ErrorKind::Driver,
                 Status::host(Status::UNKNOWN),
                 "transfer",
-                "a thread that copies panicked",
+                "a copying thread panicked",
             )),
             Err(Failure::NoThreads) => {
                 self.discard(&workers);

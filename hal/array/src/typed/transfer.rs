@@ -277,7 +277,7 @@ impl<T: Element> PendingCopy<T> {
             // Each launch of the graph would use a buffer that has already been returned.
             return Err(Error::invalid(
                 "stream",
-                "the array's stream captures; a copy that owns its buffer runs once",
+                "the array's stream captures; a copy that owns its buffer can run only once",
             ));
         }
         let event = array.stream().create_event(EventOptions::ORDERING)?;

@@ -65,7 +65,7 @@ impl DriverStream {
         if self.is_default() {
             return Err(Error::invalid(
                 "begin_capture",
-                "the default stream cannot capture; make another stream, which can",
+                "the default stream cannot capture; make another stream for it",
             ));
         }
         let refuse = || self.refuse_in_capture("begin_capture", "end its capture first");
