@@ -1,4 +1,4 @@
-//! The types of cudarc's declarations that stand for the types of the driver layer's tables.
+//! The types of cudarc's declarations that types of the driver layer's tables pass as.
 
 use cudarc::driver::sys;
 use cudarc::nvrtc::sys as nvrtc;
@@ -8,8 +8,7 @@ use hal::IpcHandle;
 use std::ffi::c_int;
 use std::mem::offset_of;
 
-/// Lists the types of CUDA's declarations that the table's types stand for. Enumerations are ints
-/// in C.
+/// CUDA's marker type for [`hal::abi_passes!`]. Enumerations are ints in C.
 pub(crate) enum Abi {}
 
 hal::abi_passes! {

@@ -1,4 +1,4 @@
-//! The types of the bindings that stand for the types of the driver layer's tables.
+//! The types of the bindings that types of the driver layer's tables pass as.
 
 use crate::bindings as sys;
 use driver::abi::Passes;
@@ -8,8 +8,7 @@ use hal::IpcHandle;
 use std::ffi::c_void;
 use std::mem::offset_of;
 
-/// Lists the types of HIP's declarations that the table's types stand for. Device addresses are
-/// pointers in HIP.
+/// HIP's marker type for [`hal::abi_passes!`]. Device addresses are pointers in HIP.
 pub(crate) enum Abi {}
 
 hal::abi_passes! {

@@ -21,7 +21,7 @@ pub(crate) struct HostDevice {
     variables: ProcessMutex<BTreeMap<usize, usize>>,
     config: HostConfig,
     memory: Arc<Memory>,
-    /// The number of the default stream. All objects that stand for this stream have the same number.
+    /// The number of the default stream. All objects for this stream have the same number.
     default_stream_id: u64,
     engine: Engine,
     /// The engine of a forked child.

@@ -380,7 +380,7 @@ impl Memory {
         })?;
         if !checking::current().is_none() {
             checking::allocated(address, bytes);
-            // SAFETY: the block was just allocated with so many bytes.
+            // SAFETY: the block was just allocated with this many bytes.
             unsafe { host_executor::fill_uninitialised(address as *mut u8, bytes) };
         }
         Ok(address)

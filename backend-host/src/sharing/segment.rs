@@ -145,7 +145,7 @@ mod linux {
         /// program.
         pub(crate) fn create(bytes: usize) -> io::Result<Segment> {
             let mut nonce = [0; 16];
-            // SAFETY: the buffer has so many bytes.
+            // SAFETY: the buffer has this many bytes.
             let random = unsafe { libc::getrandom(nonce.as_mut_ptr().cast(), nonce.len(), 0) };
             if random != nonce.len() as isize {
                 return Err(io::Error::last_os_error());

@@ -297,7 +297,7 @@ fn every_function_of_the_language_that_waits_is_known() {
     let includes: String = crate::headers::headers()
         .filter(|(name, _)| !name.contains("gpuarray_") && !name.starts_with("cuda_c/"))
         .filter(|(name, _)| !name.starts_with("hip/") && !name.starts_with("bits/"))
-        // They are compiled with what a program brings.
+        // They are compiled with headers that a program brings.
         .filter(|(name, _)| !OF_PROGRAMS.contains(name))
         .map(|(name, _)| format!("#include <{name}>\n"))
         .collect();

@@ -205,8 +205,8 @@ impl Drop for DriverEvent {
         let destroy = || {
             let _scope = self.context.enter()?;
             let _listed = self.listed(false);
-            // SAFETY: the handle is a live event without other references; the driver keeps what queued work needs of
-            // it.
+            // SAFETY: the handle is a live event without other references; the driver keeps the parts of it that
+            // queued work needs.
             let code = unsafe { (self.context.driver.calls.event_destroy)(self.handle) };
             self.context.check("destroy_event", code)
         };
