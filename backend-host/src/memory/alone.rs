@@ -1,5 +1,5 @@
 //! Blocks that are returned to the process's allocator as soon as they are freed: page-aligned blocks, and
-//! all blocks if no memory is kept. If no memory is kept, blocks have exactly the requested size, so that
+//! all blocks if no memory is kept. In the second case, blocks have exactly the requested size, so that
 //! tools which watch the allocator detect accesses beyond a block and to a freed block.
 
 use super::block::{ALIGNMENT, page_layout};

@@ -90,8 +90,7 @@ struct Pending {
     function: Function,
     compute: DType,
     parts: SmallVec<[Part; 2]>,
-    /// The block: it queues the function before arrays that the function reads are written. It lives as long as the
-    /// node.
+    /// The block, which queues the function before arrays that it reads are written, and lives as long as the node.
     block: Option<Arc<block::Content>>,
 }
 
@@ -217,8 +216,7 @@ impl Node {
         }
     }
 
-    /// Calls a function with each array that the node's own function reads. Functions of its arguments may read
-    /// others.
+    /// Calls a function with each array that the node's function itself reads.
     fn for_each_array(&self, mut call: impl FnMut(&Array)) {
         let State::Pending(pending) = &*self.state.lock().unpoisoned() else { return };
         for part in &pending.parts {

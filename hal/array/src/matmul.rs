@@ -16,9 +16,8 @@ impl Array {
     /// one-dimensional array is a row on the left or a column on the right, and the result lacks that
     /// axis.
     ///
-    /// A product with a row or a column is a reduction, with the same precision. In all other
-    /// products, the terms of a sum are added sequentially within blocks, as linear algebra libraries
-    /// do.
+    /// A product with a row or a column is a reduction, and as precise. In all other products, the
+    /// terms of a sum are added sequentially within blocks, as linear algebra libraries do.
     ///
     /// # Errors
     /// `InvalidArgument` for an array without axes, rows and columns of different lengths, axes that

@@ -22,8 +22,7 @@ impl Array {
         self.sorted(axis, false)
     }
 
-    /// Returns the indices that sort along an axis, by the order of [`Array::sort`], in a new int64 array in C
-    /// order.
+    /// Returns the indices that sort along an axis, by the order of [`Array::sort`], as an int64 array in C order.
     ///
     /// # Errors
     /// As for [`Array::sort`].
