@@ -126,9 +126,9 @@ pub fn backends() -> Vec<BackendInfo> {
         .collect()
 }
 
-/// Opens a backend by name. [`Choice::Auto`] opens the backend that `PYGPU_BACKEND` names. If this
-/// variable is unset, it opens the first available one of [`Choice::Auto`]. Each backend is opened
-/// once per process.
+/// Opens a backend by name. [`Choice::Auto`] opens the backend that `PYGPU_BACKEND` names, or else
+/// the first available one; [`Choice::Auto`] has the order. Each backend is opened once per
+/// process.
 ///
 /// # Errors
 /// `BackendUnavailable` with the reason; `InvalidArgument` if `PYGPU_BACKEND` is not the name of a

@@ -1,4 +1,4 @@
-//! The types of cudarc's declarations that types of the driver layer's tables pass as.
+//! States which types of the driver layer's tables pass as which types of cudarc's declarations.
 
 use cudarc::driver::sys;
 use cudarc::nvrtc::sys as nvrtc;

@@ -1,4 +1,4 @@
-//! The types of the bindings that types of the driver layer's tables pass as.
+//! States which types of the driver layer's tables pass as which types of the bindings.
 
 use crate::bindings as sys;
 use driver::abi::Passes;

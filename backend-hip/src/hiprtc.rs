@@ -28,7 +28,7 @@ type Program = sys::_hiprtcProgram;
 static COMPILING: ProcessMutex<()> = ProcessMutex::new(|| ());
 
 /// The name under which every text is compiled. hipRTC of ROCm 6 and 7 writes the text to a file of this name in its
-/// own folder, which a name with `..` would leave. The text itself sets the name that messages use.
+/// own folder; a name with `..` would lead out of it. The text itself sets the name that messages use.
 const FILE: &str = "CompileSource";
 
 /// The default language standard, the same as NVRTC's; hipRTC's own default is older.

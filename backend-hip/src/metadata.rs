@@ -21,8 +21,8 @@ const NT_AMDGPU_METADATA: u32 = 32;
 /// In a bundle, this reads the code that suits the device best; the device's architecture is
 /// `target`.
 ///
-/// Returns `None` for everything else: bytes that are neither, damaged files, code for other devices,
-/// compressed bundles.
+/// Returns `None` for everything else: bytes that are no code object or bundle, damaged files, code
+/// for other devices, compressed bundles.
 pub fn parameters(image: &[u8], target: &str) -> Option<KernelParameters> {
     let object = format::code_for(image, target)?;
     let metadata = format::note(object, EM_AMDGPU, "AMDGPU", NT_AMDGPU_METADATA)?;

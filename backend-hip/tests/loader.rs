@@ -157,8 +157,7 @@ fn attributes_are_asked_for_by_hips_numbers() {
     // hipDeviceAttributeMaxThreadsPerBlock, and an attribute of AMD's own.
     assert_eq!(attribute(1).expect("a value"), 1056);
     assert_eq!(attribute(10_015).expect("a value"), 11_015);
-    // An attribute that HIP lacks, and one that this runtime lacks: 10 is
-    // hipDeviceAttributeWarpSize, 87.
+    // HIP lacks 27, and this runtime lacks 10, which HIP numbers 87 (hipDeviceAttributeWarpSize).
     for number in [27, 10] {
         let error = attribute(number).expect_err("no such attribute");
         assert_eq!((error.kind(), error.status().code), (ErrorKind::InvalidArgument, 1));

@@ -52,8 +52,8 @@ pub(crate) unsafe fn run(
         memory: &DeviceMemory(code.device()),
         shared_bytes: launch.shared_bytes,
     };
-    // Aligned for the parameters' types; the program's own copies need not be.
-    // SAFETY: the caller's promise.
+    // These copies are aligned for the parameters' types; the program's own need not be. SAFETY: the caller's
+    // promise.
     let copied = unsafe { Arguments::copy(&launch.parameters, arguments) };
     let pointers = copied.pointers();
     let run = || {

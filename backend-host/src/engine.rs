@@ -149,8 +149,8 @@ impl Engine {
         let queue = Queue::new(pending.clone(), self.failures.clone());
         let mut streams = self.streams.lock().unpoisoned();
         if streams.len() == streams.capacity() {
-            // A weak reference to a dropped stream keeps its memory allocated. Such references are removed
-            // before the list grows; the list grows enough to keep the cost per stream constant.
+            // A weak reference to a dropped stream keeps the stream's memory allocated. Such references are
+            // removed before the list grows; the list grows enough to keep the cost per stream constant.
             streams.retain(|(_, queue)| queue.strong_count() > 0);
             let live = streams.len();
             streams.reserve(live.max(16));

@@ -73,7 +73,7 @@ impl HostStream {
     ) -> Result<&'a HostStream> {
         device.check_same(call, "stream", stream.device_id())?;
         let own: Option<&HostStream> = stream.as_any().downcast_ref();
-        // A layer that claims to be of this device does not count.
+        // A stream inside a wrapper must itself belong to this device.
         let own = own.filter(|own| own.device.id() == device);
         own.ok_or_else(|| Error::invalid(call, "stream belongs to another backend"))
     }

@@ -195,8 +195,8 @@ impl fmt::Debug for Expression {
 }
 
 impl Node {
-    /// Adds the node to a block, which computes it before arrays that it reads are written. Returns false if an
-    /// argument is in no block or another one.
+    /// Adds the node to a block, which computes the node before arrays that it reads are written. Returns false if an
+    /// argument is in no block or in another one.
     fn enter_block(&self, block: &Arc<block::Content>) -> bool {
         let is_here = |part: &Part| match part {
             Part::Node(node) => match &*node.state.lock().unpoisoned() {

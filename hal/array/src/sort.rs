@@ -65,7 +65,7 @@ impl Array {
                 output.queue(&operation, &[&input])?;
             }
             let sorted = output.transpose(Some(&back))?;
-            // As numpy's results: the elements in the memory order of the array, the indices in C order.
+            // As in numpy, elements are in the memory order of the array, indices in C order.
             let layout = match indices {
                 true => Layout::contiguous(self.shape(), sorted.dtype.size(), Order::C)?,
                 false => self.layout.dense_like(sorted.dtype.size())?,

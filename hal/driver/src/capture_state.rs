@@ -201,8 +201,8 @@ impl CaptureState {
         self.streams.lock().insert(stream, announced);
     }
 
-    /// Records that a stream no longer captures. Does nothing if no capture of it was recorded, because a reset
-    /// ends all captures.
+    /// Records that a stream no longer captures. Does nothing if no capture of the stream was recorded, because a
+    /// reset ends all captures.
     pub(super) fn withdraw(&self, stream: u64) {
         if self.any() {
             self.streams.lock().remove(&stream);

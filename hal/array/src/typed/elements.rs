@@ -99,7 +99,7 @@ pub trait Real: Numeric {}
 /// ```
 pub trait Integer: Real + Bits {}
 
-/// Types with single bits: truth values and integers. Implemented and used like [`Arithmetic`].
+/// Types with bitwise operations: truth values and integers. Implemented and used like [`Arithmetic`].
 ///
 /// One function for masks and for sets of flags:
 ///

@@ -76,8 +76,8 @@ impl<T: Element> DeviceArray<T> {
             self.check_length(values.len())?;
             // SAFETY: the slice has room for the elements.
             let copied = unsafe { self.copy_to(values.as_mut_ptr()) };
-            // Also after a failed copy, which may have copied a part.
-            // SAFETY: the slice has this many elements.
+            // Also done after a failed copy, which may have copied a part. SAFETY: the slice has this many
+            // elements.
             unsafe { normalize(values.as_mut_ptr(), values.len()) };
             copied
         })

@@ -214,7 +214,7 @@ impl Pool {
             // SAFETY: the call does not take arguments.
             self.context.check("free", unsafe { (calls.synchronize)() })?;
         }
-        // Before the driver can allocate the address again.
+        // Removed before the driver can allocate the address again.
         let was_taken = self.taken.lock().remove(&address);
         let code = self.context.outside_captures(|| match (pool, calls.free_async) {
             // SAFETY: the caller's promise.
