@@ -180,7 +180,7 @@ pub fn adapted(program: &Program<'_>, dialect: Dialect) -> Adapted {
     }
     let macros = options::macros(&options, dialect);
     let mut options = macros.options;
-    // Macros that a program defines before its lines must not change these headers.
+    // Macros that a program defines before it includes these headers must not change them.
     let of_std = headers.own_of_cpp(program.text).map(|it| format!("#include <{it}>\n"));
     let unasked = headers.inserted(&(unasked + &of_std.collect::<String>()), file, &[]);
     let text = headers.inserted(program.text, file, &folders);

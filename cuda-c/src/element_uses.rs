@@ -6,7 +6,7 @@ use crate::regions::lexemes::{Lexemes, is_assignment};
 use crate::tokens::Tokens;
 use std::collections::HashSet;
 
-/// Stands for the mark of directives, which [`Tokens`] does not keep.
+/// Stands for the `#` of directives, which [`Tokens`] does not keep.
 const DIRECTIVE: &str = "@";
 const INDICES: [&str; 5] = ["threadIdx", "blockIdx", "blockDim", "gridDim", "asm"];
 const OF_LOOP: [&str; 6] = ["tid", "total_threads", "cta_start", "break", "return", "goto"];

@@ -119,8 +119,8 @@ struct Message<'a> {
 }
 
 impl Message<'_> {
-    /// Returns true for a message about text of the front end or of the language's headers that was not
-    /// caused by the program.
+    /// Returns true for a message that the program has not caused: it is about text of the front end or of the
+    /// language's headers.
     fn is_own(&self) -> bool {
         let behind = self.text.find(self.main).unwrap_or(0);
         let says_where = |line: &&str| {

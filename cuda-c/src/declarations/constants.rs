@@ -47,8 +47,8 @@ impl Constant {
     }
 }
 
-/// Returns the names of the variables declared between `begin` and the `;` at `end`. Returns none if a name
-/// cannot be determined with certainty.
+/// Returns the names of the variables declared between `begin` and the `;` at `end`. Returns no names if
+/// one cannot be determined with certainty.
 pub(super) fn names(tokens: &Tokens<'_>, begin: usize, end: usize) -> Vec<String> {
     let parts = parts(tokens, begin..end).into_iter();
     let names = parts.map(|part| name(tokens, without_value(tokens, part)));

@@ -116,7 +116,7 @@ fn has_initialiser(tokens: &Tokens<'_>, shared: usize) -> bool {
             "(" if is_value(tokens, at) => return true,
             "(" | "[" => at = tokens.partner(at).unwrap_or(at),
             "<" => at = tokens.behind_angles(at, tokens.len()).map_or(at, |it| it - 1),
-            // A class before the variable has a body.
+            // The braces of a class that is declared here contain its body.
             "" | ";" | "}" | "struct" | "union" | "class" | "enum" => return false,
             _ => {}
         }

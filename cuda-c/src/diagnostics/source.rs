@@ -48,7 +48,7 @@ impl<'a> Lines<'a> {
         self.all.get(index).copied()
     }
 
-    /// Returns the first line that has a word, and the position.
+    /// Returns the first line that has a word, and the word's position.
     pub(super) fn word(&self, word: &str) -> Option<(Line<'a>, usize)> {
         let is_part = |it: char| it.is_alphanumeric() || it == '_';
         let is_whole = |line: &Line<'_>, at: usize| {
@@ -123,7 +123,7 @@ pub(super) fn column_in(own: &str, other: &str, at: usize) -> Option<usize> {
     Some(own_tokens[name].start)
 }
 
-/// Returns the tokens of a line before any preprocessor.
+/// Returns the tokens of a line that is not preprocessed.
 fn tokens(line: &str) -> Vec<Range<usize>> {
     let code = code_of(line, true);
     Tokens::of(&code).all.iter().map(|it| it.start..it.end).collect()

@@ -1,6 +1,6 @@
 //! Moves attributes after the body of a structure, which other compilers read differently from nvcc.
 //!
-//! NVRTC gives the alignment in `struct { ... } __align__(16) pair;` to the name alone, and `sizeof` of that type is
+//! NVRTC gives the alignment in `struct { ... } __align__(16) pair;` to the name alone, so `sizeof` of that type is
 //! wrong. Clang gives the attribute in `struct pair { ... } __constant__ first;` to the structure, where it has no
 //! effect.
 

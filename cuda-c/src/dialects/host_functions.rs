@@ -1,9 +1,10 @@
 //! Functions for the host in a program's text. nvcc leaves them out of the code for a device; run-time compilers
 //! cannot, so this module removes them from the text.
 //!
-//! A function without a qualifier may be for either. A text therefore keeps each one that something else in the
-//! program mentions: code of the device, a class, a template, a macro, or a function that stays. The text is changed
-//! only if one of the other functions uses something that exists only on the host; all others are then removed.
+//! A function without a qualifier may be for the device as well. A text therefore keeps each one that something else
+//! in the program mentions: code of the device, a class, a template, a macro, or a function that stays. The text is
+//! changed only if one of the other functions uses something that exists only on the host; all others are then
+//! removed.
 
 use super::code::{definitions, directives, without_directives, words};
 use crate::tokens::{Kind, Tokens};

@@ -265,7 +265,7 @@ fn redefinitions(code: &str, lines: &Lines<'_>) -> impl Iterator<Item = (Range<u
     )
 }
 
-/// Replaces parts of a text, which do not overlap.
+/// Replaces parts of a text that do not overlap.
 fn replaced(text: &str, mut places: Vec<(Range<usize>, String)>) -> String {
     places.sort_by_key(|it| it.0.start);
     let mut result = String::with_capacity(text.len());
@@ -278,7 +278,7 @@ fn replaced(text: &str, mut places: Vec<(Range<usize>, String)>) -> String {
     result + &text[kept..]
 }
 
-/// Replaces parts of a text, whose lines keep their numbers.
+/// Replaces parts of a text. Its lines keep their numbers.
 fn with_line_numbers(
     text: &str,
     code: &str,

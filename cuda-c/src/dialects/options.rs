@@ -98,7 +98,7 @@ pub(super) fn folders(options: &[String]) -> Vec<PathBuf> {
 #[derive(Debug, Default)]
 pub(super) struct Macros {
     pub(super) options: Vec<String>,
-    /// Lines in front of everything, which answer questions about AMD's compiler.
+    /// Lines in front of everything: macros by which programs recognise AMD's compiler.
     pub(super) first: String,
     /// Lines in front of the program.
     pub(super) own: String,

@@ -74,8 +74,8 @@ impl Type {
         Type::named(&format!("{letter}{}", 2 * self.bits))
     }
 
-    /// Returns true if an instruction of this type accepts a register of another type: of the same size, or
-    /// with `wider` of a larger size.
+    /// Returns true if an instruction of this type accepts a register of another type: of the same size or,
+    /// if `wider`, of a larger size.
     pub(super) fn takes(self, register: Type, wider: bool) -> bool {
         let both = (self.class, register.class);
         let is_alike = match both {

@@ -42,8 +42,7 @@ pub(super) enum Class {
     Shared,
 }
 
-/// An assignment that is a statement between loops over threads, or a part of the step of such a statement's
-/// loop.
+/// An assignment between loops over threads: a statement, or a part of the step of a loop.
 #[derive(Clone, Debug)]
 pub(super) struct Write {
     pub(super) local: usize,

@@ -130,7 +130,7 @@ impl Parter<'_, '_, '_> {
         walk.places.into_iter().collect()
     }
 
-    /// Returns true if a statement reads an element that another thread writes in it.
+    /// Returns true if a statement reads an element that another thread writes in the same statement.
     fn has_race(&self, nodes: &[Node]) -> bool {
         nodes.iter().any(|node| match &node.what {
             What::Expression => self.assignment(&node.range).is_some_and(|assignment| {
