@@ -425,7 +425,7 @@ mod tests {
     #[test]
     fn blocks_are_short_before_they_are_packed_too() {
         let [a, b, other] = specs();
-        let text = vec![b'a'; LONG / 2];
+        let text = vec![b'a'; LONG / 16];
         let object = |spec| PackedObject::new(slice::from_ref(spec), &text);
         let archive = pack(&[object(&a), object(&b), object(&other)], &[]);
         let block =

@@ -16,6 +16,11 @@ pub(super) const FULL: usize = 128 << 10;
 /// unpacking takes as long as its unpacked size says.
 pub(super) const LONG: usize = 1 << 20;
 
+/// Returns the limit of a block. The first blocks are shorter, because the catalogue begins with common operations.
+fn limit(of_later: usize, block: usize) -> usize {
+    of_later >> 3_usize.saturating_sub(block)
+}
+
 /// Returns an archive of these objects, for [`EmbeddedTarget::new`](super::EmbeddedTarget::new).
 ///
 /// A base, which is an archive of objects of the same units, makes the archive small if its code is similar. The second
@@ -37,7 +42,8 @@ pub fn pack(objects: &[PackedObject], bases: &[&[u8]]) -> Vec<u8> {
         let block = object.modules.iter().find_map(|(keys, _)| of_base(*keys.first()?));
         size += alone;
         let length = object.modules.iter().map(|(_, code)| code.len()).sum::<usize>();
-        let is_full = codes.last().is_none_or(|it| size > FULL || it.len() + length > LONG);
+        let [full, long] = [FULL, LONG].map(|it| limit(it, codes.len().saturating_sub(1)));
+        let is_full = codes.last().is_none_or(|it| size > full || it.len() + length > long);
         if is_full {
             size = alone;
         }
