@@ -51,8 +51,7 @@ impl DriverLibrary for Hip {
     }
 }
 
-/// The numbers of `hipError_t` for invalid arguments that CUDA does not have, or numbers
-/// differently.
+/// Values of `hipError_t` that report invalid arguments, and that CUDA lacks or has under another number.
 const REFUSED: [sys::hipError_t::Type; 5] = [
     sys::hipError_t::hipErrorInvalidConfiguration,
     sys::hipError_t::hipErrorInvalidDevicePointer,
@@ -303,9 +302,9 @@ impl Vendor for Hip {
         self.own(self.calls.disable_peer.map_or(NO_SYMBOL, |disable| unsafe { disable(device) }))
     }
 
-    /// Returns true if the runtime knows an address. For an unknown address, some runtimes return a
-    /// failure and others a memory type, and the numbers of the types differ. Only a known address
-    /// makes them return addresses.
+    /// Returns true if the runtime knows an address. For an unknown address, some runtimes return a failure,
+    /// and others a memory type, whose number depends on the runtime. Only a known address makes them return
+    /// addresses.
     fn knows(&self, address: u64) -> bool {
         let mut all = MaybeUninit::<sys::hipPointerAttribute_t>::zeroed();
         // SAFETY: the struct has the header's layout; the runtime only looks up the address.

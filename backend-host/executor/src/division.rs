@@ -5,8 +5,8 @@
 //!   half, only the lower half is set.
 //! - The least number divided by -1 is itself, with remainder 0.
 //!
-//! Programs make such divisions in threads whose results are not used. This applies only without checks;
-//! `PYGPU_CHECK` reports the divisions instead.
+//! Programs make such divisions in threads whose results are not used. With `PYGPU_CHECK`, the divisions are
+//! reported instead.
 
 /// Completes the division that a signal handler has interrupted, and lets the thread continue after it.
 /// Returns false if the instruction is not a division.
@@ -146,8 +146,8 @@ mod x86_64 {
             Some(Division { divisor, size, has_second_bytes, length })
         }
 
-        /// Returns true if the divisor is zero. The only other divisor that faults, if the dividend has the
-        /// same size, is -1.
+        /// Returns true if the divisor is zero. The only other divisor that faults is -1, if the dividend
+        /// fits into the divisor's size, as in C.
         ///
         /// # Safety
         /// A divisor in memory can be read.

@@ -30,7 +30,7 @@ unsafe fn select_body<T: Number>(
 }
 
 /// # Safety
-/// See [`Loop`]; the first argument is of [`Truth`].
+/// See [`Loop`]; the elements of `arguments[0]` have the type [`Truth`].
 unsafe fn select_stepped<T: Number>(
     value: *mut u8,
     arguments: &[*const u8; 4],

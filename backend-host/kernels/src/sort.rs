@@ -31,7 +31,7 @@ pub(super) trait Sortable: Number {
         workers: &Workers<'_>,
     ) -> Result<()>;
 
-    /// Passes places of a row and the indices of their elements to a function.
+    /// Calls `write` with each position of the sorted row and the index in `row` of the element there.
     fn indices(
         row: &[Self],
         space: &mut Self::Space,

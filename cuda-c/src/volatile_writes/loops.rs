@@ -14,8 +14,8 @@ const TURN: &str = "::cuda_c::turn()";
 /// The functions that take a lock.
 const LOCKS: [&str; 2] = ["atomicCAS", "atomicExch"];
 
-/// Adds the edits for all such loops. If `meets` is true, lanes of the program meet at their writes, and a
-/// thread may hold a lock meanwhile. Loops that take a lock therefore also wait.
+/// Adds the edits for all such loops. If `meets` is true, the lanes of a warp wait for each other at some
+/// writes, and a lane that waits may hold a lock. Loops that take a lock therefore also wait.
 pub(super) fn edits(tokens: &Tokens<'_>, names: &Names<'_>, meets: bool, edits: &mut Vec<Edit>) {
     let calls = |names: &[&str], range: Range<usize>| {
         range.into_iter().any(|at| is_call(tokens, at, names))

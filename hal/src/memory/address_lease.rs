@@ -10,8 +10,8 @@ use std::sync::atomic::Ordering;
 /// No further lease can be taken.
 const RELEASED: u32 = u32::MAX;
 
-/// Keeps memory allocated for a use by its address, because no stream tracks such a use. While the lease lives, the
-/// memory is neither freed nor reused.
+/// Keeps memory allocated while something uses it by its address, because no stream tracks such a use. While
+/// the lease lives, the memory is neither freed nor reused.
 ///
 /// Memory is not freed while another library uses its address:
 ///
@@ -39,7 +39,7 @@ impl Drop for AddressLease {
 }
 
 impl DeviceMemory {
-    /// Returns a lease that keeps the memory allocated for uses by its address, because no stream tracks such uses.
+    /// Returns a lease that keeps the memory allocated while something uses it by its address.
     ///
     /// # Errors
     /// `InvalidHandle` if the memory was already freed, or is plain memory of a parent process.
@@ -120,9 +120,9 @@ impl Drop for HostAccess {
 }
 
 impl DeviceMemory {
-    /// Begins a use of the memory by the host, and waits for the work that conflicts with it. From then on,
-    /// conflicting operations fail until the object is dropped: all operations for [`Access::Write`], those that write
-    /// for [`Access::Read`]. This applies to the whole memory, even if called on a part.
+    /// Begins a use of the memory by the host, and waits for the work that conflicts with it. With
+    /// [`Access::Write`], all operations then fail until the object is dropped; with [`Access::Read`], only
+    /// those that write. This applies to the whole memory, even if called on a part.
     ///
     /// # Errors
     /// `InvalidArgument` while the host already uses the memory (except that several may read), inside a host

@@ -34,8 +34,8 @@ pub struct Operand {
     pub strides: Strides,
 }
 
-/// An input of an operation: an array or a number. `A` and `S` describe each of them. For generated kernels
-/// they are only types: `Input<DType, DType>`.
+/// An input of an operation: an array, described by `A`, or a number, described by `S`. For a generated
+/// kernel only the element type of each is known: `Input<DType, DType>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Input<A = Operand, S = Scalar> {
     /// Elements in device memory.

@@ -33,10 +33,10 @@ def checking(*kinds: str) -> Iterator[None]:
     ----------
     *kinds : {"bounds", "uninitialised", "races", "barriers", "arithmetic", "first"}. The errors to
         look for; all by default. "bounds": accesses outside of live allocations. "uninitialised":
-        reads of unwritten memory allocated in the block. "races": unordered accesses of two
-        threads, at least one a write, at least one not atomic. "barriers": threads of a block that
-        wait at different barriers. "arithmetic": divisions of integers by zero, and misaligned
-        addresses. "first" checks only the first two launches of each kernel.
+        reads of memory allocated in the ``with`` block and not yet written. "races": unordered
+        accesses of two threads, at least one a write, at least one not atomic. "barriers": threads
+        of a block that wait at different barriers. "arithmetic": divisions of integers by zero, and
+        misaligned addresses. "first" checks only the first two launches of each kernel.
     """
     begun = Checking(",".join(kinds) or "all")
     try:

@@ -1,8 +1,8 @@
 """Kernels from source, with the names of ``pycuda.compiler``.
 
 pygpu calls the vendor's run-time compiler in this process, and keeps its output in the folder
-``PYGPU_CACHE_DIR``. For NVIDIA's devices it runs ``nvcc`` if a program requests it: by a path in
-place of the name ``nvcc``, or by an option or a target that only ``nvcc`` has.
+``PYGPU_CACHE_DIR``. For NVIDIA's devices it runs ``nvcc`` only if the argument ``nvcc`` names
+another program or a path, or if an option or the target exists only in ``nvcc``.
 """
 
 import os

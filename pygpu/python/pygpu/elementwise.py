@@ -1,8 +1,8 @@
 """Element-wise kernels from statements in C, with the names of ``pycuda.elementwise``.
 
 Arrays may have any strides. If all arrays are in C order, or all in Fortran order, ``i`` counts
-elements in memory order. Otherwise ``i`` counts in C order; PyCUDA refuses such arrays. Factories
-take the dtypes of a kernel's arguments, ``dtype_x`` for ``x``.
+elements in memory order. Otherwise ``i`` counts in C order; PyCUDA refuses such arrays. The
+functions ``get_*_kernel`` take the dtypes of a kernel's arguments: ``dtype_x`` is that of ``x``.
 """
 
 from typing import TYPE_CHECKING

@@ -1,13 +1,14 @@
-//! States that draw together.
+//! Groups of generators' states that draw their numbers together, one state per lane.
 
 use super::LANES;
 use random::distribution::{join, open64, unit32, unit64, unit64_of_word};
 use random::{mrg32k3a, sobol, xorwow};
 
-/// The states of a group, at most [`LANES`], in registers or in place. Each method draws for the first
-/// `drawn` states and passes on each lane's number.
+/// The states of a group, at most [`LANES`], in registers or in place. A drawing method draws for the first
+/// `drawn` states, and calls `each` with a lane's index and its number.
 pub(super) trait Group {
-    /// True if normal numbers are made from pairs of words.
+    /// True for pseudorandom generators, which make normally distributed numbers from pairs of words. False
+    /// for Sobol's sequence.
     const IS_PSEUDO: bool;
 
     fn load(states: &mut [u32]) -> Self;
@@ -41,7 +42,7 @@ pub(super) trait Group {
     fn store(self);
 }
 
-/// Transposes states of `W` words into `N` arrays with one word per lane.
+/// Transposes the first `N` words of each 12-word state into `N` arrays with one word per lane.
 #[inline(always)]
 fn gather<const N: usize>(states: &[u32]) -> [[u32; LANES]; N] {
     let mut words = [[0; LANES]; N];

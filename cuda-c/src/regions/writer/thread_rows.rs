@@ -1,5 +1,5 @@
-//! Writes the code before a row of threads: indices that increase along the row, and the threads that meet a
-//! condition.
+//! Writes the code that comes before the loop over a row of threads. It computes the indices that increase
+//! along the row, and which threads of the row fulfil a condition.
 
 use super::super::classes::Class;
 use super::super::lexemes::is_assignment;

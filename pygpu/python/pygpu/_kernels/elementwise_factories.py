@@ -1,6 +1,6 @@
 """PyCUDA's factories of kernels for arithmetic, functions, selection and copies of elements.
 
-These functions are for programs that call them: the arrays of this package have their own kernels.
+They exist for programs that call PyCUDA's: the arrays of pygpu have their own kernels.
 Each returns a prepared kernel for contiguous arrays; its last argument, ``n``, is the number of
 elements. They raise ``Unsupported`` if the backend does not compile kernels, and ``CompileError``
 if CUDA C does not have an operator or a function for the dtypes.
@@ -163,8 +163,9 @@ def get_binary_func_scalar_kernel(
 def get_binary_minmax_kernel(
     func: str, dtype_x: DType, dtype_y: DType, dtype_z: DType, use_scalar: bool
 ) -> Function:
-    """Returns a kernel of ``func``, ``min`` or ``max``, in the form that the dtypes need
-    (``fminf``). It takes ``x, y, z, n``; ``y`` is a number if ``use_scalar`` is True.
+    """Returns a kernel of ``func``, which is ``"min"`` or ``"max"``. The dtypes select the C
+    function, such as ``fminf``. The kernel takes ``x, y, z, n``; ``y`` is a number if
+    ``use_scalar`` is True.
     """
     if np.float64 not in [dtype_x, dtype_y]:
         func += "f"
@@ -289,7 +290,7 @@ def get_take_kernel(
 
     Also returns the references, to be bound to the sources. The kernel's arguments are the indices,
     ``vec_count`` targets, and the number of indices. Indices outside a source read 0.
-    :func:`pygpu.gpuarray.take` does not need textures. Raises ``Unsupported`` without textures.
+    Raises ``Unsupported`` without textures; :func:`pygpu.gpuarray.take` does not need them.
 
     >>> source, target = gpuarray.arange(5, dtype=np.float32), gpuarray.zeros(2, np.float32)
     >>> indices = gpuarray.to_gpu(np.array([3, 1], np.int32))
@@ -312,10 +313,11 @@ def get_take_put_kernel(
 ) -> tuple[Function, list[TextureReference]]:
     """Returns a kernel that reads like that of :func:`get_take_kernel` and writes at indices.
 
-    Also returns the texture references. The kernel's arguments are the indices of targets and of
-    sources, ``vec_count`` targets, if ``with_offsets`` is True an offset for each source's indices,
-    and the number of indices. :func:`pygpu.gpuarray.multi_take_put` needs no textures. Raises
-    ``Unsupported`` if the device does not support textures.
+    Also returns the texture references. The kernel's arguments are the indices of targets, the
+    indices of sources, ``vec_count`` targets and the number of indices. If ``with_offsets`` is
+    True, an offset for each source's indices precedes the last argument.
+    :func:`pygpu.gpuarray.multi_take_put` needs no textures. Raises ``Unsupported`` if the device
+    does not support textures.
     """
     index = dtype_to_ctype(idx_dtype)
     numbers = range(vec_count)

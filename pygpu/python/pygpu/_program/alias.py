@@ -93,7 +93,7 @@ class _PackageLoader:
 
 
 class _AliasLoader:
-    """Returns to the import system a module that is already imported under another name."""
+    """Gives the import system a module that is already imported under another name."""
 
     def __init__(self, real: str) -> None:
         self._real = real
@@ -125,10 +125,10 @@ _FOR_CHILDREN = os.path.join(
 def install_as_pycuda(*, children: bool = False) -> None:
     """Makes ``import pycuda`` and ``import pycuda.X`` mean pygpu, from now on in this process.
 
-    It takes precedence over an installed PyCUDA. Calling it again does nothing. With ``children``
-    the Python processes that this one starts get pygpu, too: by ``multiprocessing``, or as commands
-    that inherit ``PYTHONPATH`` (a folder is added to it). Raises ``ImportError`` if the real PyCUDA
-    is already imported in this process.
+    It takes precedence over an installed PyCUDA. Calling it again does nothing. With ``children``,
+    Python processes that this one starts get pygpu, too: those of ``multiprocessing``, and commands
+    that inherit ``PYTHONPATH``, to which a folder is added. Raises ``ImportError`` if the real
+    PyCUDA is already imported in this process.
 
     >>> install_as_pycuda()
     >>> import pycuda.gpuarray

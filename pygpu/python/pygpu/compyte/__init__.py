@@ -1,1 +1,1 @@
-"""Names of C types and layouts of arrays, with the names of ``pycuda.compyte``."""
+"""Functions for the names of C types and for array layouts, named as in ``pycuda.compyte``."""
