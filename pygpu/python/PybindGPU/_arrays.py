@@ -33,8 +33,8 @@ class DeviceArray(Keeper, _core.BufferExporter):
     Device memory is allocated by :meth:`allocate`, unless its address is passed. Copies wait until
     they are done. Types are not compared: a contiguous buffer with enough bytes is read as elements
     of this class. Addresses are the caller's responsibility: memory must stay in place as long as
-    the array. These failures leave a status in :meth:`last_status`: an address that is zero, not
-    aligned or not mapped, and unknown device memory.
+    the array lives. These failures leave a status in :meth:`last_status`: an address that is zero,
+    not aligned or not mapped, and unknown device memory.
 
     >>> from PybindGPU import backend
     >>> x = np.arange(6).reshape(2, 3)
@@ -183,7 +183,7 @@ class DeviceArray(Keeper, _core.BufferExporter):
         return block is None or block.alive
 
     def allocate(self) -> cudaError_t:
-        """Allocates undefined device memory; returns the status, a failure the second time."""
+        """Allocates undefined device memory; returns the status, a failure at a second call."""
         return self._status_of(self._allocate)
 
     def to_device(self) -> cudaError_t:

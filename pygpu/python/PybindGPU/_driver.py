@@ -98,7 +98,7 @@ def cudaGetDevice() -> tuple[int, cudaError_t]:
 
 
 def cudaSetDevice(device: int) -> cudaError_t:
-    """Makes ``device`` the thread's current one; returns the status, 101 if it is missing."""
+    """Makes ``device`` the thread's current one; returns the status, 101 if there is none."""
     return attempt(lambda: _core.set_current_device(_ordinal(device)))[1]
 
 

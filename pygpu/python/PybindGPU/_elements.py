@@ -17,7 +17,7 @@ SUPPORTED_DTYPES = tuple(np.dtype(code).name for code in _CODES)
 
 
 class UnsupportedDataType(Exception):
-    """A type of elements is not one of the ten, or an argument is neither data nor a shape.
+    """An element type is not one of the ten, or an argument is neither data nor a shape.
 
     >>> import PybindGPU
     >>> PybindGPU.GPUArray((2,), dtype="float16")
@@ -48,7 +48,7 @@ dtype.__size__ = _Size.size
 
 
 def supported(value: Any) -> np.dtype[Any]:
-    """Returns a dtype of the ten. Raises ``UnsupportedDataType`` for others."""
+    """Returns the value as one of the ten dtypes. Raises ``UnsupportedDataType`` for others."""
     try:
         found = np.dtype(value.name if isinstance(value, dtype) else value)
     except TypeError:
@@ -91,7 +91,7 @@ class Block:
         return cls(array, array.ctypes.data, array.nbytes)
 
     def end(self) -> None:
-        """Releases the memory; views of it that exist keep it alive."""
+        """Releases the memory; existing views keep it alive until they are gone."""
         self.alive, self.memory = False, None
 
 

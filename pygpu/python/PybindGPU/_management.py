@@ -1,4 +1,4 @@
-"""The load and the memory of devices, from the vendors' management libraries.
+"""The utilization and the memory of devices, from the vendors' management libraries.
 
 NVML on NVIDIA; on AMD, ROCm SMI or AMD SMI. Only :func:`nvmlInit` opens them.
 """

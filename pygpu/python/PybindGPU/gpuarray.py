@@ -54,7 +54,7 @@ class _Owner:
 
 
 class HostAllocator(_Owner):
-    """Ordinary host memory for elements of ``dtype``, one of the ten types, and ``shape``.
+    """Ordinary host memory for an array of ``shape`` and ``dtype``, one of the ten types.
 
     Raises ``UnsupportedDataType`` for another dtype.
 
@@ -65,7 +65,7 @@ class HostAllocator(_Owner):
 
 
 class PagelockedAllocator(_Owner):
-    """Page-locked host memory, which devices also access, for elements of ``dtype`` and ``shape``.
+    """Page-locked host memory, which devices also access, for an array of ``shape`` and ``dtype``.
 
     Raises ``UnsupportedDataType`` as :class:`HostAllocator` does.
 
@@ -326,7 +326,7 @@ class GPUArray:
 
 
 def to_gpu(cpu_data: np.ndarray) -> GPUArray:
-    """Copies the numpy array ``cpu_data`` to device memory; ``cpu_data`` stays the host side.
+    """Copies the numpy array ``cpu_data`` to device memory; ``cpu_data`` is the result's host side.
 
     Raises ``UnsupportedDataType`` for elements of another type than the ten.
 

@@ -1,4 +1,4 @@
-"""Blocks of a program that are checked, and functions whose operations are fused."""
+"""The ``with`` block that checks kernels, and the decorator that fuses operations."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Macros that let one source be CUDA C and OpenCL C, with the name of ``pycuda._cluda``."""
+"""Macros for sources that are both CUDA C and OpenCL C, as in ``pycuda._cluda``."""
 
 _NAMES = {"LID": "threadIdx", "GID": "blockIdx", "LDIM": "blockDim", "GDIM": "gridDim"}
 _AXES = "".join(

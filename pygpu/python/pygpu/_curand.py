@@ -19,7 +19,7 @@ __all__ += ["direction_vector_set", "get_curand_version"]
 
 
 def get_curand_version() -> tuple[int, int, int]:
-    """Returns (5, 0, 0), the version of cuRAND from which PyCUDA has all generators.
+    """Returns (5, 0, 0), the first version of cuRAND for which PyCUDA has all generators.
 
     >>> from pygpu.curandom import get_curand_version
     >>> get_curand_version() >= (4, 1, 0)

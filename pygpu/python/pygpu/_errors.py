@@ -53,7 +53,7 @@ class LogicError(Error):
 
 
 class LaunchError(Error):
-    """A kernel could not start or failed; also a ``LogicError`` if the driver has the reason.
+    """A kernel could not start or failed; also a ``LogicError`` if the driver names a reason.
 
     >>> import pygpu
     >>> pygpu.Status(719).raise_for_status()

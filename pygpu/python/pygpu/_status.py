@@ -7,7 +7,7 @@ from ._arguments import whole
 
 
 class Status:
-    """A driver's number and the API that defines it. Equals the number and has the number's hash.
+    """A driver's number and its API. A status equals the number and has the number's hash.
 
     A status is true for a success. ``code`` may be an unknown number; ``api`` is ``"cuda"``,
     ``"hip"``, ``"host"``, ``"nvrtc"`` or ``"hiprtc"``, by default the backend's.

@@ -1,7 +1,7 @@
 """Random numbers on the device, with the names of ``pycuda.curandom``.
 
 The generators are pygpu's own implementations of the published algorithms. XORWOW and MRG32k3a have
-cuRAND's seeds, sequences and words. Unlike in PyCUDA, the number of states is the same on every
+cuRAND's seeds, sequences and bits. Unlike in PyCUDA, the number of states is the same on every
 device. The same seeds therefore make the same arrays on every backend, but other arrays than in
 PyCUDA.
 

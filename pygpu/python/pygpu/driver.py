@@ -117,7 +117,7 @@ def get_driver_version() -> int:
 
 
 def get_version() -> tuple[int, int, int]:
-    """Returns CUDA's major and minor version, and 0: the driver's, or a fixed one without CUDA.
+    """Returns the driver's version of CUDA as major, minor and 0; without CUDA, a fixed one.
 
     PyCUDA returns the toolkit's.
     """

@@ -99,7 +99,7 @@ def _true_elements(mask: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _checked(indices: Any, extent: int) -> Any:
-    """Returns the indices; refuses fractions, and numpy's indices that are out of bounds."""
+    """Returns the indices; refuses fractions, and indices on the host that are out of bounds."""
     if indices.dtype.kind not in "iu":
         allowed = "integer (or boolean) type"
         raise IndexError(f"arrays used as indices must be of {allowed}, not {indices.dtype}")
@@ -118,7 +118,7 @@ def _plain(a: GPUArray) -> GPUArray:
 def _parts(a: GPUArray, index: Any) -> tuple[GPUArray, list[_Named], int | None]:
     """Returns a view by the basic indices, the advanced indices, and their axis in the result.
 
-    An axis of None is the first one: the advanced indices are not adjacent.
+    The axis is None, which means the first one, if the advanced indices are not adjacent.
     """
     items = [_item(item) for item in (index if isinstance(index, tuple) else (index,))]
     basic: list[Any] = []
@@ -159,7 +159,7 @@ def _parts(a: GPUArray, index: Any) -> tuple[GPUArray, list[_Named], int | None]
 
 
 def _combined(named: list[_Named], extents: list[int]) -> GPUArray:
-    """Joins indices along several axes to indices of one axis; out of bounds where any index is."""
+    """Joins indices along axes to indices of one axis, out of bounds where one of them is."""
     if len(named) == 1:
         indices = named[0].indices
         return to_gpu(indices) if isinstance(indices, np.ndarray) else indices
@@ -249,7 +249,7 @@ def _values(a: GPUArray, value: Any) -> GPUArray:
 
 
 def set_elements(a: GPUArray, index: Any, value: Any) -> None:
-    """Assigns ``a[index] = value`` for an index with arrays. Of repeated indices, one is stored."""
+    """Assigns ``a[index] = value`` for an index with arrays; an element gets one of its values."""
     a = _plain(a)
     value = _values(a, value)
     is_mask = isinstance(index, GPUArray) and index.dtype == bool and 0 < index.ndim <= a.ndim

@@ -4,8 +4,8 @@ Some methods are functions of the package whose first argument is the array. The
 from the start; a function's module is imported when a program first asks for the method.
 
 In PyCUDA every attribute can be set, and programs' subclasses of ``GPUArray`` set some: ``nbytes``
-to the size of padded memory, ``base`` to the memory's owner. pygpu does not read these two, so
-their instances may have their own. ``shape``, ``dtype`` and ``strides`` cannot be set.
+to the size of padded memory, ``base`` to the memory's owner. pygpu does not read these two, so an
+object may have its own. ``shape``, ``dtype`` and ``strides`` cannot be set.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _NAMES = ("nbytes", "mem_size", "base", "_grid", "_block")
 
 
 class _Default:
-    """The attribute of ``GPUArray``, without ``__set__``, so that an instance may have its own."""
+    """An attribute of ``GPUArray`` without ``__set__``, so that an instance may have its own."""
 
     def __init__(self, inherited: Any) -> None:
         self._inherited = inherited

@@ -1,7 +1,7 @@
 """Dispatch of numpy's own functions when they are called with GPUArrays.
 
 A function of numpy runs on the device if :mod:`pygpu.gpuarray` or the class `GPUArray` has its
-name. A universal function runs there if it is in the tables of functions. Functions of the shape
+name. A universal function runs there if this module's tables have it. Functions of the shape
 and dtype alone return numpy's result. All others raise a ``TypeError`` that names the function to
 call. No function copies an array from the device.
 """

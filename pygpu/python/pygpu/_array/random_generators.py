@@ -35,9 +35,9 @@ def _expect(name: str, value: Any, dtype: Any, shape: tuple[int, ...]) -> GPUArr
 class RandomNumberGenerator:
     """The base of all generators: states on the device, from which arrays are filled.
 
-    A generator has ``n = block_count * generators_per_block`` states, as many on every device.
-    Element ``e`` of an array, in memory order, comes from state ``e % n``. So the same seeds make
-    the same numbers on every backend, bit for bit. Uniform numbers are in (0, 1], as in cuRAND.
+    A generator has ``n = block_count * generators_per_block`` states on every device. Element ``e``
+    of an array, in memory order, comes from state ``e % n``. So the same seeds make the same
+    numbers on every backend, bit for bit. Uniform numbers are in (0, 1], as in cuRAND.
 
     Work is queued on ``stream``, by default the array's. An array with gaps is written through a
     copy. A dtype that is not allowed raises ``NotImplementedError``.
@@ -254,7 +254,7 @@ class QuasiRandomNumberGenerator(RandomNumberGenerator):
 
 
 class ScrambledQuasiRandomNumberGenerator(QuasiRandomNumberGenerator):
-    """A quasi-random generator with scrambled points, which cover space as evenly."""
+    """A quasi-random generator with scrambled points, which cover space just as evenly."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Reductions along axes or of all elements, extremes' positions and running results.
+"""Reductions along axes or of all elements, positions of extremes, and running results.
 
 By default, the stream of ``a`` runs the work, and the allocator of ``a`` allocates the result.
 
@@ -451,7 +451,7 @@ def subset_sum(
     stream: OnStream = None,
     allocator: Allocator = None,
 ) -> GPUArray:
-    """Returns the sum of ``a`` at ``subset``, indices of its elements; see also :func:`dot`.
+    """Returns the sum of the elements of ``a`` at the indices ``subset``.
 
     Other arguments are as in :func:`dot`.
     """

@@ -222,7 +222,7 @@ class Context:
     """A context of a device. Each thread has a stack of contexts, the last of which is current.
 
     All contexts of a device share its memory and its default stream. `Device.make_context` and
-    `Device.retain_primary_context` return them; ``device`` and ``token`` are for these two only.
+    `Device.retain_primary_context` return them; only these use ``device`` and ``token``.
 
     >>> context = driver.Device(0).make_context()
     >>> driver.Context.get_device() == driver.Device(0)

@@ -351,10 +351,10 @@ def managed_zeros_like(array: Any, mem_flags: int = 0) -> ndarray:
 class DebugMemoryPool(DeviceMemoryPool):
     """A memory pool that reports the line of each allocation, and the allocations in use.
 
-    An ``interactive`` pool asks on the terminal for a name of each new line, and waits for Enter
-    at each allocation. PyCUDA keeps the names in a file; here they last as long as the pool.
-    ``logfile`` receives the report, by default ``sys.stdout``. ``blocks`` has size and line of
-    each allocation in use, ``last_free`` the free bytes at the latest allocation.
+    An ``interactive`` pool asks on the terminal for a name of each new line of code, and waits for
+    Enter at each allocation. PyCUDA keeps the names in a file; here they last as long as the pool.
+    ``logfile`` receives the report, by default ``sys.stdout``. ``blocks`` has size and line of each
+    allocation in use, ``last_free`` the free bytes at the latest allocation.
 
     >>> import io
     >>> report = io.StringIO()

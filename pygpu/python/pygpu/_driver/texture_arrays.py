@@ -56,7 +56,7 @@ class Array:
     textures, or cubemaps.
 
     ``descriptor`` has the shape and the type of elements. With ``height`` 0 the array has one axis,
-    with a ``depth`` three axes. A cubemap has ``depth`` 6, square faces: +x, -x, +y, -y, +z, -z.
+    with a ``depth`` three axes. A cubemap has ``depth`` 6, for its faces +x, -x, +y, -y, +z, -z.
 
     >>> array = driver.matrix_to_array(np.eye(3, dtype=np.float32), "C")
     >>> row = np.empty(3, np.float32)

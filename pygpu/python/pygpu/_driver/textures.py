@@ -192,7 +192,7 @@ class TextureReference:
 
     @_core.YieldingProperty
     def object(self) -> int:
-        """The number of the texture object (``cudaTextureObject_t``); changes with the reference.
+        """The number of the texture object (``cudaTextureObject_t``), a new one after a change.
 
         Raises ``Unsupported`` if the device does not support the address modes.
         """

@@ -95,7 +95,7 @@ _DEEPEST = 8
 
 
 def name_of(dtype: np.dtype[Any]) -> Any:
-    """Returns a dtype as JSON's string, or list of fields for a record."""
+    """Returns a dtype as a string for JSON, or as a list of fields for a record."""
     if dtype.name in _EXTENSIONS:
         return dtype.name
     if dtype.names is None and dtype.subdtype is None:
@@ -180,7 +180,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def keep(handle: bytes, base: int, array: Any) -> int:
-    """Keeps an array's memory for others; returns the number of the export."""
+    """Keeps an array's memory for other processes; returns the number of the export."""
     number = next(_export_numbers)
     with _lock:
         _kept[number] = (handle, base, array, _core.hold_memory(array))
@@ -363,7 +363,7 @@ class Descriptor(_Plain):
     def from_node(cls, value: Any, vendor: str, dtype: Any = np.uint8) -> Descriptor:
         """Returns the descriptor of a vector for a result of :meth:`to_node`, or for its JSON.
 
-        ``value`` does not contain the backend and the type of the elements: ``vendor``, ``dtype``.
+        ``value`` lacks the backend, ``vendor``, and the type of the elements, ``dtype``.
         """
         if isinstance(value, str | bytes):
             value = loads_json("the handle", value)
@@ -387,7 +387,7 @@ class Descriptor(_Plain):
 
 
 def _restore(text: str) -> Descriptor:
-    """Returns a pickle's descriptor, stored as text: objects could contain themselves or others."""
+    """Returns the descriptor that a pickle stores as text: objects could contain themselves."""
     if not isinstance(text, str):
         raise TypeError(f"the pickle has an object of type {type(text).__name__}; a text is needed")
     return Descriptor.from_json(text)

@@ -146,11 +146,11 @@ def dlpack(
     ----------
     array : GPUArray. The array.
     stream : int or None. The consumer's stream; it waits for the work that writes the array. On
-        CUDA 1 is the legacy default stream (as None), 2 the thread's; with ROCm 0 is the default
-        stream (as None). -1 asks for no order. On the host it is None or -1, and None waits.
+        CUDA 1 is the legacy default stream (like None), 2 the thread's; with ROCm 0 is the default
+        stream (like None). -1 asks for no order. On the host it is None or -1, and None waits.
     max_version : tuple of int or None. The latest version that the consumer reads. Below (1, 0) the
         capsule is of the old form.
-    dl_device : tuple of int or None. The consumer's device; the array's or the host, (1, 0).
+    dl_device : tuple of int or None. The consumer's device: the array's, or (1, 0), the host.
     copy : bool or None. True or False if the result must or must not be a copy.
     """
     device, copy = dlpack_device(array), _arguments.truth("copy", copy)
@@ -218,8 +218,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> G
     """Returns an array of another library as a ``GPUArray``, by DLPack: not in PyCUDA.
 
     Work on the result is ordered after the other library's queued work. Raises ``BufferError`` if
-    ``x`` is not on a device of this backend or is read-only, without ``copy=True``; or if no dtype
-    fits the elements of ``x``.
+    no dtype fits the elements of ``x`` and, without ``copy=True``, if ``x`` is read-only or not on
+    a device of this backend.
 
     >>> from_dlpack(np.arange(3.0), copy=True)
     array([0., 1., 2.])
@@ -428,8 +428,8 @@ def adopt(
     """Returns the arguments of a kernel with arrays in place of objects of other libraries.
 
     ``declared`` has the dtype of each array, and True if the running index accesses it; None for
-    numbers. An object without a shape counts as long as the first array with a shape if the index
-    accesses the object; otherwise its size is not used.
+    numbers. If the index accesses an object without a shape, the object has the length of the first
+    array with a shape. Otherwise its size is not used.
     """
     pairs = list(zip(arguments, declared))
     sizes = (math.prod(it.shape) for it, array in pairs if array and hasattr(it, "shape"))

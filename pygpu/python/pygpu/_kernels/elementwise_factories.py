@@ -163,9 +163,8 @@ def get_binary_func_scalar_kernel(
 def get_binary_minmax_kernel(
     func: str, dtype_x: DType, dtype_y: DType, dtype_z: DType, use_scalar: bool
 ) -> Function:
-    """Returns a kernel of ``func``, which is ``"min"`` or ``"max"``. The dtypes select the C
-    function, such as ``fminf``. The kernel takes ``x, y, z, n``; ``y`` is a number if
-    ``use_scalar`` is True.
+    """Returns a kernel of ``func`` ("min" or "max"), by the C function for the dtypes: it takes
+    ``x, y, z, n``; ``y`` is a number if ``use_scalar`` is True.
     """
     if np.float64 not in [dtype_x, dtype_y]:
         func += "f"
@@ -315,9 +314,8 @@ def get_take_put_kernel(
 
     Also returns the texture references. The kernel's arguments are the indices of targets, the
     indices of sources, ``vec_count`` targets and the number of indices. If ``with_offsets`` is
-    True, an offset for each source's indices precedes the last argument.
-    :func:`pygpu.gpuarray.multi_take_put` needs no textures. Raises ``Unsupported`` if the device
-    does not support textures.
+    True, an offset for each source's indices precedes the last argument. Raises ``Unsupported``
+    without textures; :func:`pygpu.gpuarray.multi_take_put` does not need them.
     """
     index = dtype_to_ctype(idx_dtype)
     numbers = range(vec_count)

@@ -48,7 +48,7 @@ def _is_primary(number: int, handle: int) -> bool:
 class Context:
     """Makes buffers on device ``device_number``; all contexts of one device compare equal.
 
-    ``handle`` is 0, or the driver's handle of the primary context of CUDA's runtime and numba.
+    ``handle`` is 0, or the driver's handle of the primary context, which numba uses.
     Raises ``Unsupported`` for any other context; ``pyarrow`` accepts those.
 
     >>> context = Context(0)
@@ -175,7 +175,7 @@ class Context:
         return CudaBuffer._over(whole[offset : offset + size], self, owner=memory)
 
     def buffer_from_data(self, data: Any, offset: int = 0, size: int = -1) -> CudaBuffer:
-        """Returns a copy of ``size`` bytes of ``data`` from ``offset`` on; -1: all that follow.
+        """Returns a copy of ``size`` bytes of ``data`` from ``offset`` on; -1 means the rest.
 
         The data are a CudaBuffer, or an object with the buffer protocol.
         """
@@ -238,7 +238,7 @@ class CudaBuffer(Buffer):
     A buffer is made by a :class:`Context`. Copies are ordered after the work that uses the memory.
     The host cannot read the bytes in place: ``memoryview(buffer)``, ``numpy.frombuffer(buffer)``,
     ``pyarrow.py_buffer(buffer)`` raise ``BufferError`` on every backend. It does not derive from
-    ``pyarrow.Buffer``: code that takes one reads at the address.
+    ``pyarrow.Buffer``, because code that takes one reads at its address.
 
     >>> buffer = Context().buffer_from_data(b"abc")
     >>> buffer.size, buffer[1]

@@ -23,7 +23,7 @@ class DeviceColumn:
     Columns are made by :meth:`from_gpuarray`, by :func:`from_device_array` and as parts of a
     :class:`DeviceRecordBatch`. Other libraries read them without a copy, by
     ``__arrow_c_device_array__``: ``pyarrow.array(column)`` on the host backend, cuDF on a GPU. On a
-    GPU, a library that only reads host memory raises an error: pass it :meth:`copy_to_host`.
+    GPU, a library for host memory raises an error: pass the result of :meth:`copy_to_host`.
 
     >>> column = DeviceColumn.from_gpuarray(gpuarray.to_gpu(np.arange(5, dtype=np.int32)))
     >>> column.format, column.length, column.slice(1, 3).to_gpuarray()
@@ -108,8 +108,8 @@ class DeviceColumn:
         """Returns a column in the memory of an array, with the field's ``name``.
 
         ``array`` has one axis without gaps, of integers or floats; ``validity`` is a buffer or
-        array of a bit for each element, lowest first: 1 for a value, 0 for a null. Raises
-        ``BufferError`` if Arrow does not have the elements or strides.
+        array with one bit for each element, the lowest bit first: 1 for a value, 0 for a null.
+        Raises ``BufferError`` if Arrow does not have the elements or strides.
         """
         _arguments.gpu_array("array", array)
         format = format_of(array.dtype)

@@ -30,9 +30,9 @@ def from_device_array(obj: Any, /, *, copy: bool | None = None) -> DeviceColumn:
     interface's rules.
 
     ``obj`` is a column with ``__arrow_c_device_array__``, or a record batch; a batch becomes a
-    column of structs: :meth:`DeviceRecordBatch.from_columns` of ``children`` makes a batch.
-    ``copy`` True copies the buffers, also host memory to a GPU. By default only ordinary memory on
-    the host backend is copied; False refuses that.
+    column of structs. To get a batch, pass its ``children`` to
+    :meth:`DeviceRecordBatch.from_columns`. ``copy`` True copies the buffers, also host memory to a
+    GPU. By default only ordinary memory on the host backend is copied; False refuses that.
 
     >>> array = gpuarray.arange(4, dtype=np.float32)
     >>> column = from_device_array(array)

@@ -29,9 +29,9 @@ def export_schema(field: Field) -> Any:
 def export_column(column: DeviceColumn, requested_schema: Any, kwargs: dict[str, Any]) -> Any:
     """Returns the capsules "arrow_schema" and "arrow_device_array" of a column.
 
-    The event in the structure orders the consumer's work after the work on the column; on the host,
-    which does not have one, the work has run when the call returns. Raises
-    ``NotImplementedError`` if another type is requested, or an argument is not known.
+    The event in the structure orders the consumer's work after the work on the column; the host has
+    no event: there, the work has run when the call returns. Raises ``NotImplementedError`` if
+    another type is requested, or an argument is not known.
     """
     unknown = [name for name, value in kwargs.items() if value is not None]
     if unknown:

@@ -202,7 +202,7 @@ class HostBuffer(Buffer):
 
 
 def new_host_buffer(size: int, device: int = 0) -> HostBuffer:
-    """Returns a buffer of ``size`` bytes of page-locked host memory, undefined, of ``device``.
+    """Returns a buffer of ``size`` undefined bytes of page-locked host memory of ``device``.
 
     >>> from pygpu import arrow
     >>> buffer = arrow.new_host_buffer(8)

@@ -101,7 +101,7 @@ class _File:
 
 
 class BufferReader(_File):
-    """Reads the device buffer ``obj`` as a file: buffers without a copy, or bytes.
+    """Reads the device buffer ``obj`` like a file, as buffers without a copy or as bytes.
 
     >>> from pygpu import arrow
     >>> reader = arrow.BufferReader(arrow.Context().buffer_from_data(b"abcdef"))

@@ -49,7 +49,7 @@ def c_contiguous_strides(itemsize: int, shape: tuple[int, ...]) -> tuple[int, ..
 def equal_strides(
     strides1: tuple[int, ...], strides2: tuple[int, ...], shape: tuple[int, ...]
 ) -> bool:
-    """Returns True if ``strides1`` equal ``strides2`` on axes of ``shape`` of extent not 1."""
+    """Returns True if ``strides1`` equal ``strides2`` on axes not of extent 1 in ``shape``."""
     if tuple(strides1) == tuple(strides2):
         return True
     if not len(strides1) == len(strides2) == len(shape):
@@ -61,14 +61,14 @@ def equal_strides(
 def is_f_contiguous_strides(
     strides: tuple[int, ...], itemsize: int, shape: tuple[int, ...]
 ) -> bool:
-    """Returns True for Fortran ``strides`` of ``shape`` and ``itemsize``, or without elements."""
+    """Returns True for empty arrays, and for Fortran ``strides`` of ``shape`` and ``itemsize``."""
     return prod(shape) == 0 or equal_strides(strides, f_contiguous_strides(itemsize, shape), shape)
 
 
 def is_c_contiguous_strides(
     strides: tuple[int, ...], itemsize: int, shape: tuple[int, ...]
 ) -> bool:
-    """Returns True for C ``strides`` of ``shape`` and ``itemsize``, or without elements."""
+    """Returns True for empty arrays, and for C ``strides`` of ``shape`` and ``itemsize``."""
     return prod(shape) == 0 or equal_strides(strides, c_contiguous_strides(itemsize, shape), shape)
 
 
@@ -117,7 +117,7 @@ def bound(a: ArrayIsh) -> tuple[int, int]:
 
 
 def may_share_memory(a: Any, b: Any) -> bool:
-    """Returns True if the addresses of ``a`` and ``b``, of one class, overlap.
+    """Returns True if the addresses of ``a`` and ``b``, objects of one class, overlap.
 
     PyCUDA leaves out the last element of each range; pygpu includes that element.
     """

@@ -1,4 +1,4 @@
-"""The names of dtypes in C, with the names of ``pycuda.compyte.dtypes``.
+"""The names of dtypes in C; functions are named as in ``pycuda.compyte.dtypes``.
 
 Examples
 --------

@@ -213,7 +213,7 @@ class DeviceNDArrayBase(GPUArray):
     def copy_to_device(self, ary: Any, stream: Any = 0) -> None:
         """Copies ``ary``, on the host or a device, of the same shape and dtype, into the array.
 
-        The copy is queued on ``stream``; if that is 0, host elements have arrived on return.
+        The copy is queued on ``stream``; if that is 0, host elements are copied on return.
         """
         is_on_device = hasattr(ary, "__cuda_array_interface__")
         if not is_on_device:
@@ -431,7 +431,7 @@ class DeviceNDArray(_memory.Contiguity, DeviceNDArrayBase):
     def setitem(self, key: Any, value: Any, stream: Any = 0) -> None:
         """Sets the elements ``key`` to ``value``, a number or an array that broadcasts.
 
-        The call is in the order of ``stream``; if that is 0, it returns once the elements are set.
+        The work is queued on ``stream``; if that is 0, the call returns once it is done.
         """
         stream = self._default_stream(stream)
         target = GPUArray.__getitem__(self, key)
@@ -510,7 +510,7 @@ class DeviceRecord(DeviceNDArrayBase):
         self.setitem(key, value)
 
     def setitem(self, key: str, value: Any, stream: Any = 0) -> None:
-        """Sets the field ``key`` to ``value``, converted, on ``stream`` as a DeviceNDArray does."""
+        """Sets the field ``key`` to ``value``, converted; ``stream`` is as for a DeviceNDArray."""
         dtype, offset = self._field(key)
         stream = self._default_stream(stream)
         host = np.zeros(dtype.shape, dtype.base)

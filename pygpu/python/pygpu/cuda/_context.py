@@ -311,7 +311,7 @@ class Context:
     def enable_peer_access(self, peer_context: Context, flags: int = 0) -> None:
         """Lets kernels on this device use memory of ``peer_context``'s device; ``flags`` is 0.
 
-        Raises ``pygpu.driver.Error`` if the devices cannot, or if access is enabled already.
+        Raises ``pygpu.driver.Error`` if the devices lack this, or if access is enabled already.
         """
         if flags != 0:
             raise ValueError(f"flags is {flags}; only 0 is allowed")

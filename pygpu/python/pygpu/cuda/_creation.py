@@ -53,7 +53,7 @@ def from_cuda_array_interface(
     """Returns an array in the memory, and on the stream, that ``desc`` describes.
 
     ``desc`` is a ``__cuda_array_interface__`` 2 or 3. The array keeps ``owner``, the memory's
-    owner. If ``sync`` is True, the default stream waits for the stream. Raises
+    owner. If ``sync`` is True, the default stream waits for that stream. Raises
     ``NotImplementedError`` if ``desc`` has a mask, and ``BufferError`` if the memory is read-only.
     """
     if not isinstance(desc, dict):
@@ -200,7 +200,7 @@ def open_ipc_array(
     strides: int | Sequence[int] | None = None,
     offset: int = 0,
 ) -> Iterator[DeviceNDArray]:
-    """Opens another process's memory as an array; do not use the array after the block.
+    """Opens another process's memory as an array, valid only in the ``with`` block.
 
     ``handle`` has the 64 bytes of the driver's handle, and the array starts ``offset`` bytes into
     the allocation. Other arguments are as in :func:`device_array`.
@@ -422,8 +422,8 @@ def mapped(*arylist: np.ndarray[Any, Any], stream: Any = ...) -> Iterator[list[D
 def mapped(*arylist: np.ndarray[Any, Any], stream: Any = 0) -> Iterator[Any]:
     """Lets kernels use the arrays ``*arylist`` in the ``with`` block, as arrays on ``stream``.
 
-    The block's value is one array, or a list. Uses after the block raise ``LogicError``. The end
-    also raises it if a buffer or another library uses an array; that array stays mapped.
+    The block's value is one array, or a list. Uses after the block raise ``LogicError``. The
+    block's end raises it too if a buffer or another library uses an array; that array stays mapped.
 
     >>> host = np.arange(3.0)
     >>> with cuda.mapped(host) as device:

@@ -173,7 +173,7 @@ gpus = _Devices()
 
 
 def current_context(devnum: int | None = None) -> Context:
-    """Returns the context of this thread's device; makes ``devnum``, if given, that device."""
+    """Returns the context of this thread's device, which is first set to ``devnum`` if given."""
     if devnum is None:
         return gpus.current.get_primary_context()
     context = gpus[devnum].get_primary_context()

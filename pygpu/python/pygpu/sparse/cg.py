@@ -132,7 +132,7 @@ class CGStateContainer:
 
         Parameters
         ----------
-        max_iterations : int, optional. 10 for each row, and at least 61, by default.
+        max_iterations : int, optional. By default 10 for each row, and at least 61.
         tol : float. The norm of a small residual, relative to the first one.
         debug_callback : callable, optional. Called with a word (``"it"``, ``"it+residual"``, at
             last ``"end"``), the number of the iteration, the solution, the residual, the direction

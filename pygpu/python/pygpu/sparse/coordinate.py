@@ -53,7 +53,7 @@ class CoordinateSpMV:
     def __call__(self, x: GPUArray, y: GPUArray | None = None) -> GPUArray:
         """Adds the product of the matrix and ``x`` to ``y``, by default zeros, and returns that.
 
-        They are contiguous vectors of the matrix's dtype, and may have more axes, of extent 1.
+        Both are contiguous vectors of the matrix's dtype, and may have more axes, of extent 1.
         """
         if y is None:
             y = gpuarray.zeros(self.shape[0], self.dtype, allocator=x.allocator)

@@ -34,7 +34,7 @@ class OperatorBase:
 
 
 class IdentityOperator(OperatorBase):
-    """The operator that returns its argument: vectors of ``n`` elements of ``dtype``.
+    """The operator that returns its argument, a vector of ``n`` elements of ``dtype``.
 
     >>> x = gpuarray.arange(3, dtype=np.float64)
     >>> IdentityOperator(np.float64, 3)(x) is x

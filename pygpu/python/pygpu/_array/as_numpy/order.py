@@ -1,4 +1,4 @@
-"""Sorted elements, searches in them, and the results: partitions, sets, counts, histograms."""
+"""Sorts, searches in sorted elements, and their uses: partitions, sets, counts, histograms."""
 
 from __future__ import annotations
 
@@ -320,8 +320,8 @@ def combine_at(ufunc: Any, a: Any, indices: Any, b: Any) -> None:
 def running(join: str, values: GPUArray, part: Any = None, longest: Any = None) -> GPUArray:
     """Returns running results of a function, such as sums, along the last axis, in each part.
 
-    Each step adds to an element the sum of the elements before it, of twice as many as in the last
-    step, if they are in the same part. So no part's rounding or NaN reaches another part.
+    Each step adds to an element the sum of the elements before it in the same part; each sum covers
+    twice as many elements as in the step before. So no part's rounding or NaN reaches another part.
     """
     step, longest = 1, values.shape[-1] if longest is None else longest
     while step < longest:

@@ -136,7 +136,7 @@ def pad(array: Array, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> 
 
 
 def _side(a: GPUArray, axis: int, mode: str, width: int, option: Any, step: int) -> GPUArray:
-    """Returns a ramp to an end of an axis, or a statistic there; at the last if ``step`` is -1."""
+    """Returns a ramp to the start (``step`` 1) or end (-1) of an axis, or a statistic there."""
     a = elements_at(a, slice(None, None, step), axis)
     if mode == "linear_ramp":
         edge = elements_at(a, 0, axis)

@@ -155,13 +155,13 @@ _OTHERS = ("linear", "midpoint", "averaged_inverted_cdf")
 
 
 def _closest(at: Any) -> Any:
-    """Returns an odd whole number itself; for others, the next larger whole number."""
+    """Returns an odd whole number itself; for other numbers, the next larger whole number."""
     below = np.floor(at)
     return np.where((at == below) & (below % 2 == 1), below, below + 1)
 
 
 def _places(q: Any, n: int, method: str) -> Any:
-    """Returns the positions of quantiles among ``n`` sorted elements; a fraction is between two."""
+    """Returns the positions of quantiles among ``n`` sorted elements, fractions between two."""
     if method in _ELEMENTS:
         at = np.asarray(_ELEMENTS[method](q, n)).astype(np.int64)
     elif method == "linear":

@@ -1,4 +1,4 @@
-"""The exceptions of ``numba.cuda.cudadrv.error``: those that this package raises in their place."""
+"""The names of ``numba.cuda.cudadrv.error``, for the exceptions that pygpu raises instead."""
 
 from ..._errors import BackendUnavailable as CudaSupportError
 from ..._errors import Error as CudaDriverError
