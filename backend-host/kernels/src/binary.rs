@@ -92,15 +92,15 @@ trait Binary<T: Number>: Sized {
     fn apply(x: T, y: T) -> Self::Value;
 }
 
-/// Returns true if loops have a separate case for each repeated argument. They do not for bytes, where so
-/// many elements are computed in one step that reading the number again costs the same; and not for types
-/// stored in few bits, where it would be converted again.
+/// Returns true if loops have a separate case for each repeated argument. Loops over bytes do not: they
+/// compute so many elements in one step that reading the number again is as fast. Loops over types stored in
+/// few bits do not either, because they would convert the number again.
 const fn has_numbers<T: Number>() -> bool {
     size_of::<T>() == 1 || size_of::<T>() != size_of::<T::Working>()
 }
 
 /// # Safety
-/// See [`map_pairs`] or [`zip_pairs`], for the form.
+/// See [`map_pairs`] or [`zip_pairs`], depending on the form.
 #[inline(always)]
 unsafe fn body<T: Number, F: Binary<T>>(
     value: *mut u8,

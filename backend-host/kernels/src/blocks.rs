@@ -31,7 +31,7 @@ pub struct Routine {
     blocks: Option<Blocks>,
 }
 
-/// A loop over blocks. Compared to [`Loop`], the length is a number of blocks, and a repeated argument is a
+/// A loop over blocks. Unlike for a [`Loop`], the length is a number of blocks, and a repeated argument is a
 /// block. It may also be a loop over arrays that are not repeated and do not overlap.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Blocks {

@@ -40,7 +40,7 @@ const fn form<S: Number, D: Number>() -> Form {
 }
 
 /// # Safety
-/// See [`map_single`] or [`zip_single`], for the form.
+/// See [`map_single`] or [`zip_single`], depending on the form.
 #[inline(always)]
 unsafe fn body<F: Cast<S, D>, S: Number, D: Number>(
     value: *mut u8,

@@ -48,7 +48,8 @@ pub(super) struct Combiner {
     /// Combines one or more contiguous elements into one. The arguments are the elements, the length and the
     /// result.
     pub(super) whole: unsafe fn(*const u8, usize, *mut u8),
-    /// The number of elements of which `whole` makes one partial result; it combines these pairwise.
+    /// The number of elements of which `whole` makes one partial result. It combines the partial results
+    /// pairwise.
     pub(super) block: usize,
     /// Combines each element of the second array into the corresponding element of the first one. The last
     /// argument is the length.

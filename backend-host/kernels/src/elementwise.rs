@@ -18,9 +18,9 @@ use hal::function::{Function, UnaryFunction};
 use hal::operation::{Elementwise, Input, Operand, Shape};
 use hal::{DType, Kind, Result, Scalar};
 
-/// The number of columns in a tile that is read across its rows. The buffers limit the number of elements;
-/// with more columns there would be fewer rows, and less of each row's memory would be read in one step: 128
-/// bytes of elements without conversion. The value was measured.
+/// The number of columns in a tile that is read across its rows. The buffers limit the number of elements:
+/// with more columns there would be fewer rows, and thus less contiguous memory to read for each column. Now
+/// it is 128 bytes, without conversion. The value was measured.
 const ACROSS: usize = 128;
 /// The number of elements in a tile that is read along its rows.
 const LINE: usize = 1024;

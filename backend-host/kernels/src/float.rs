@@ -123,11 +123,11 @@ float!(f64, Float64);
 
 /// A floating-point type.
 pub(super) trait Float: Number {
-    /// The type in which functions are computed whose values would be rounded twice in [`Number::Working`].
+    /// The type for functions whose values would be rounded twice in [`Number::Working`].
     type Precise: Number;
     /// The type in which elementary functions and powers are computed.
     type Functions: Precision;
-    /// Stores elements as numbers of that type.
+    /// Stores elements as numbers of the type `Functions`.
     fn load(elements: &[Self], numbers: &mut [Self::Functions]);
     /// Returns the loop of an elementary function, or `None` if the processor does not have fused
     /// multiply-add.

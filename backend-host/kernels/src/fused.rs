@@ -29,15 +29,15 @@ const FEWEST: usize = 256;
 /// The fewest elements of a row for which loops are called directly.
 const ROW: usize = 512;
 
-/// The alignment of the values of a step: a line of a cache.
+/// The alignment of the values of a step: a cache line.
 const LINE: usize = 64;
 
-/// Memory of a thread that begins with a line of a cache.
+/// Memory of a thread, which begins at a cache line.
 #[derive(Debug, Default)]
 pub(super) struct Buffer(Vec<[u8; LINE]>);
 
 impl Buffer {
-    /// Returns the address of room for this many bytes, which replaces an earlier one.
+    /// Returns the address of memory for this many bytes, which replaces the memory of an earlier call.
     pub(super) fn room(&mut self, bytes: usize) -> usize {
         self.0.reserve(bytes / LINE + 2);
         self.0.as_mut_ptr().expose_provenance().next_multiple_of(LINE)
@@ -93,7 +93,7 @@ impl Places {
         self.elements_within(BYTES).min(MOST)
     }
 
-    /// Returns the number of elements whose values need at most this many bytes, if those are many.
+    /// Returns the number of elements whose values need at most this many bytes, but at least [`FEWEST`].
     fn elements_within(&self, bytes: usize) -> usize {
         let each = self.sizes.iter().sum::<usize>().max(1);
         (bytes / each / FEWEST * FEWEST).max(FEWEST)
@@ -147,8 +147,8 @@ pub(super) unsafe fn run(operation: &Fused, workers: &Workers<'_>) -> Result<()>
     failure.into_inner().map_or(Ok(()), Err)
 }
 
-/// Returns the axis along which the space is cut, and the number of indices of a piece: it contains all indices of
-/// the axes behind, and about `elements` elements.
+/// Returns the axis along which the space is cut, and the number of indices of a piece: it contains all
+/// indices of the later axes, and about `elements` elements.
 fn pieces(shape: &[usize], elements: usize) -> (usize, usize) {
     let mut behind = 1;
     for axis in (0..shape.len()).rev() {
@@ -168,7 +168,8 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Computes the piece of `length` indices from `from` along the axis, at the index `before` of the axes before.
+    /// Computes the piece of `length` indices from `from` along the axis, at the index `before` of the
+    /// earlier axes.
     ///
     /// # Safety
     /// See [`hal::operation`]; the piece fits into the buffer.
@@ -330,7 +331,7 @@ unsafe fn one_by_one(
     Ok(())
 }
 
-/// Returns an input with another place of its array.
+/// Returns the input with its array at another place.
 fn of_array(input: &Input, place: impl Fn(&Operand) -> Operand) -> Input {
     match input {
         Input::Array(operand) => Input::Array(place(operand)),

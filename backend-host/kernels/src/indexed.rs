@@ -10,7 +10,7 @@ use hal::operation::{Gather, Indexed, Input, Scatter, Strides};
 use std::ops::Range;
 use std::ptr;
 
-/// The most rows of a tile, which have the same indices.
+/// The most rows of a tile. All of its rows have the same indices.
 const ROWS: usize = 64;
 
 /// The elements selected by indices.
@@ -55,8 +55,8 @@ impl<'a> Picker<'a> {
         }
     }
 
-    /// Reads the indices of a tile as 64-bit integers, one row if all rows have the same ones. Returns their address,
-    /// and whether all are in bounds without a sign.
+    /// Reads the indices of a tile as 64-bit integers, one row if all rows have the same ones. Returns their
+    /// address, and whether all are in bounds and none is negative.
     ///
     /// # Safety
     /// The indices must be readable, and fit the buffers.
@@ -88,7 +88,7 @@ impl<'a> Picker<'a> {
         i64::try_from(self.length).unwrap_or(i64::MAX).wrapping_sub(1)
     }
 
-    /// Returns the place of the index in bytes from the first element, or `None` if it is out of bounds.
+    /// Returns the offset in bytes of the element at the index, or `None` if the index is out of bounds.
     #[inline(always)]
     fn place(&self, index: i64) -> Option<usize> {
         let length = i64::try_from(self.length).unwrap_or(i64::MAX);

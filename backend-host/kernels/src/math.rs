@@ -91,7 +91,7 @@ fn evaluate<T: Float, F: Elementary>(given: &[T], numbers: &mut [T::Functions; C
     }
 }
 
-/// Computes the values again whose arguments are too large.
+/// Computes again those values whose arguments are too large.
 #[cold]
 fn correct<T: Float, F: Elementary>(given: &[T], numbers: &mut [T::Functions; CHUNK]) {
     for (number, x) in numbers.iter_mut().zip(given) {

@@ -1,7 +1,7 @@
 //! Stable sorting of one long row by several threads: each sorts a part, then all merge the parts pairwise.
 //!
 //! `rayon` also sorts, but its code for one order of one type is a hundred times as long, and there are
-//! thirty of them.
+//! thirty such combinations.
 
 use super::parallel::Workers;
 use hal::{Error, ErrorKind, Result, Status};

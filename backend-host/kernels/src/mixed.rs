@@ -35,7 +35,7 @@ unsafe fn body<F: Comparison>(
 }
 
 /// # Safety
-/// See [`Loop`]; the first argument is of `i64`, the second of `u64`.
+/// See [`Loop`]; the elements are `i64` in the first argument and `u64` in the second.
 unsafe fn stepped<F: Comparison>(
     value: *mut u8,
     arguments: &[*const u8; 4],

@@ -24,7 +24,7 @@ pub(super) fn has_avx2() -> bool {
 }
 
 /// Defines a function that selects the variant of a loop for this processor. The loop's body must be
-/// `#[inline(always)]`. Loops with hundreds of instances name a compact one (`or`), which x86 processors
+/// `#[inline(always)]`. Loops with hundreds of instances name a compact loop (`or`), which x86 processors
 /// without AVX2 run instead.
 macro_rules! select_variant {
     ($(#[$doc:meta])* $select:ident<$($generic:ident: $bound:path),*>, $body:ident,

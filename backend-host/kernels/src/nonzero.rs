@@ -6,7 +6,7 @@ use hal::DType;
 use hal::operation::{Nonzero, Operand};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The number of elements whose true ones are counted together.
+/// The number of elements of a chunk, whose true elements are counted together.
 const CHUNK: usize = 1 << 16;
 
 /// The number of true elements that are found before they are stored.
@@ -58,7 +58,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Stores the value at each true element, bit by bit.
+    /// Stores the value at each true element, as plain bits.
     ///
     /// # Safety
     /// See [`hal::operation`]; values and output have this size and alignment.

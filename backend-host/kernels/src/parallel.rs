@@ -47,8 +47,8 @@ impl<'a> Workers<'a> {
         (self.source)().map_or(1, |pool| pool.current_num_threads())
     }
 
-    /// Calls `body` with a scope in which several threads run, or `None` if there is one, and waits for all that it
-    /// has started.
+    /// Calls `body` with a scope in which several threads run, or `None` if there is only one thread, and
+    /// waits for all that it has started.
     pub(super) fn scope<'scope, R>(
         &self,
         body: impl FnOnce(Option<&rayon_core::Scope<'scope>>) -> R,

@@ -1,5 +1,5 @@
 //! Matrix products. Single-precision and double-precision numbers are multiplied by the crate
-//! `matrixmultiply`, others by loops over rows. Elements that these cannot use in place pass through buffers,
+//! `matrixmultiply`, others by loops over rows. Elements that neither can use in place pass through buffers,
 //! in blocks.
 
 use super::blocks::Routine;

@@ -19,9 +19,9 @@ pub(super) trait Word: Copy + Ord + Default + Send + Sync + 'static {
     const MAX: Self;
     /// Returns the integer before this one, or `None` for the least.
     fn previous(self) -> Option<Self>;
-    /// Returns the same integer of 64 bits.
+    /// Returns the same integer with 64 bits.
     fn wide(self) -> i64;
-    /// Returns the integer from its lowest bits.
+    /// Returns the integer in the lowest bits of a 64-bit one.
     fn of_wide(wide: i64) -> Self;
     /// Returns how far the integer is above another one.
     #[inline(always)]
@@ -133,11 +133,12 @@ struct Part<'a, W> {
     other: &'a mut [W],
     /// True if the elements are in `other`.
     elsewhere: bool,
-    /// The number of divisions left before the library sorts, which no order of elements makes slow.
+    /// The number of divisions left before the library sorts the part: its sort is slow for no order of
+    /// elements.
     divisions: u32,
 }
 
-/// Sorts a row. The memory must be as long. If a scope of threads is given, they take part.
+/// Sorts a row. The memory must be as long as the row. If a scope of threads is given, the threads take part.
 pub(super) fn sort<'a, W: Word>(
     row: &'a mut [W],
     memory: &'a mut [W],

@@ -1,4 +1,4 @@
-//! Reductions: axes are combined into one element each.
+//! Reductions, which combine the elements along some axes into one.
 //!
 //! Depending on the order of the elements in memory, a reduction runs along lines, with one result in each
 //! step, or row by row, with many neighbouring results together. In both cases, the order of combination
@@ -33,7 +33,7 @@ const ROUNDS: usize = 16;
 const LINE: usize = 1024;
 /// The size of a row of results in bytes.
 const WIDTH: usize = 16384;
-/// The number of elements between two checks if the result is decided.
+/// The number of elements between two checks whether the result is decided.
 const DECISION: usize = 1 << 15;
 /// The number of elements from which the work for few results is divided among threads.
 const SEGMENTED: usize = 1 << 18;

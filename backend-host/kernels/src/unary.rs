@@ -21,7 +21,7 @@ trait Unary<T: Number>: Sized {
 }
 
 /// # Safety
-/// See [`map_single`] or [`zip_single`], for the form.
+/// See [`map_single`] or [`zip_single`], depending on the form.
 #[inline(always)]
 unsafe fn unary_body<T: Number, F: Unary<T>>(
     value: *mut u8,
@@ -124,7 +124,8 @@ impl<T: Number> ValueOn<T> for Test {
     type Value = Truth;
 }
 
-/// Implements [`Unary`] for one function and one type. `$x` is the element as a [`through`].
+/// Implements [`Unary`] for one function and one type. `$x` is the element in the type that [`through`]
+/// names.
 macro_rules! implement {
     ([$function:ident $code:ident $value:ident $through:ident |$x:ident| $body:expr]
      $dtype:ident, $own:ty) => {

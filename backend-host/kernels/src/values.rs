@@ -52,7 +52,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Returns true if tiles can be computed whose columns are `distance` bytes apart.
+    /// Returns true if tiles whose columns are `distance` bytes apart can be computed.
     pub(super) fn has_columns(&self, distance: isize) -> bool {
         self.is_flat || distance == self.size as isize
     }

@@ -29,7 +29,7 @@ pub(super) unsafe trait Vector: Copy {
     unsafe fn ordered(self, other: Self) -> (Self, Self);
     /// Returns a vector whose lane `i` is the lane `i ^ distance`.
     unsafe fn mirrored<const DISTANCE: usize>(self) -> Self;
-    /// Replaces the lanes whose number contains the bit.
+    /// Returns `self` with the lanes of `other` whose index has the bit set.
     unsafe fn blend<const BIT: usize>(self, other: Self) -> Self;
     /// Moves the lanes of a mask after the others.
     unsafe fn divided(self, mask: usize) -> Self;
@@ -294,7 +294,7 @@ unsafe fn order_rows<V: Vector, const R: usize, const D: usize>(rows: &mut [V; R
 }
 
 /// Merges sorted groups of columns pairwise. `SPAN` is the number of columns of a pair less one, and `HALF` that of
-/// one group. A bitonic merge, which first compares each element with the one in the mirrored place.
+/// one group. This is a bitonic merge: it first compares each element with the element at the mirrored place.
 #[inline(always)]
 unsafe fn merge_groups<V: Vector, const R: usize, const HALF: usize, const SPAN: usize>(
     rows: &mut [V; R],
@@ -394,7 +394,7 @@ pub(super) unsafe fn sort_block<V: Vector>(from: *const V::Word, length: usize, 
 }
 
 /// Moves elements that are greater than the pivot to the end of `other`, and the rest to the beginning of
-/// `elements`. Returns the number of the rest. Other places have any values afterwards.
+/// `elements`. Returns the number of the rest. The other elements have any values afterwards.
 ///
 /// # Safety
 /// The processor must have AVX2.

@@ -104,7 +104,7 @@ floats!([i32, u32, to_bits, from_bits] Float32, f32);
 floats!([i64, u64, to_bits, from_bits] Float64, f64);
 for_each!(narrow => floats [i32, u32, bits, of_bits]);
 
-/// The number of elements from which they may be counted.
+/// The number of elements from which a row may be sorted by counting.
 const FEWEST: usize = 256;
 /// The most values that are counted.
 const MOST_VALUES: u64 = 1 << 16;
@@ -212,7 +212,7 @@ select_variant! {
 }
 
 /// # Safety
-/// None; the type is that of functions for one processor. There is at least one element.
+/// There is at least one element. (Functions for one processor have an unsafe type.)
 #[inline(always)]
 unsafe fn least_and_greatest_loop<T: Ordered>(row: &[T], ends: &mut [T::Word; 2]) {
     let first = row[0].word();
@@ -234,7 +234,7 @@ select_variant! {
 }
 
 /// # Safety
-/// None; the type is that of functions for one processor.
+/// None: functions for one processor have an unsafe type.
 #[inline(always)]
 unsafe fn to_words_loop<T: Ordered>(elements: &[T], words: &mut [T::Word], any: &mut bool) {
     let mut found = false;
@@ -280,7 +280,7 @@ fn restore<T: Ordered>(row: &mut [T], ambiguous: &[T]) {
     }
 }
 
-/// Passes the places of a row and the indices of their elements to a function.
+/// Calls `write` with each position of the sorted row and the index in `row` of the element there.
 ///
 /// # Errors
 /// `OutOfMemory` if the system cannot provide memory for the integers.
@@ -317,8 +317,8 @@ fn mask(bits: u32) -> i64 {
     (1 << bits) - 1
 }
 
-/// Sorts indices, which are the lowest `bits` bits of integers, by words and indices. The upper bits are for any
-/// use.
+/// Sorts indices, which are the lowest `bits` bits of integers, by words and indices. The upper bits are free
+/// to use.
 ///
 /// There, a word is represented by its distance from the least one, or as many upper bits of the distance as there
 /// is space for. Indices that agree in these are then sorted by the rest of the distance in the same manner.

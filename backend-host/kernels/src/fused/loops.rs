@@ -133,7 +133,7 @@ impl Calls {
         Ok(Calls { calls, strides, elements, starts, bytes })
     }
 
-    /// Returns true if these are the loops for another piece of the same arrays.
+    /// Returns true if the operands have the strides that these loops were made for.
     pub(super) fn are_for(&self, operands: &Operands) -> bool {
         operands.arrays().map(last_stride).eq(self.strides.iter().copied())
     }

@@ -10,9 +10,9 @@ use std::f64::consts::{FRAC_PI_2, LN_2, LOG2_E, LOG10_E, PI};
 
 type C64 = Complex<f64>;
 
-/// Above this, one is negligible compared to the square.
+/// Above this, 1 is negligible compared to the square.
 const LARGE: f64 = 1e150;
-/// Below this, the square is negligible compared to one.
+/// Below this, the square is negligible compared to 1.
 const SMALL: f64 = 1e-150;
 
 /// `i * z`.

@@ -1,8 +1,8 @@
 //! Functions of ordinary numbers in double precision, with errors below 1 ulp.
 //!
-//! Like `double`, with less work: the arguments are not special, and neither so large nor so small that an
-//! intermediate result is not a normal number. The logarithm is assembled as in FreeBSD's `e_log.c`.
-//! Hyperbolic functions use the addition theorem: for `x = n ln(2) + r`
+//! Like `double`, with less work: the arguments are not special, and all intermediate results are normal
+//! numbers. The logarithm is assembled as in FreeBSD's `e_log.c`. Hyperbolic functions use the addition
+//! theorem: for `x = n ln(2) + r`
 //!
 //! ```text
 //! sinh(x) = a cosh(r) + b sinh(r)    a = (2^n - 2^-n) / 2
