@@ -167,8 +167,8 @@ impl Program {
             .with_log(&with_advice(error.detail()))
     }
 
-    /// Compiles a text. NVRTC refuses functions and variables for the host, which nvcc leaves out: they are then
-    /// compiled for the device.
+    /// Compiles a text. If NVRTC refuses functions and variables for the host, which nvcc leaves out, they
+    /// are compiled for the device.
     fn for_device(&self, device: &dyn Device, text: &str, options: &[String]) -> Result<Compiled> {
         let mut options: Vec<&str> = options.iter().map(String::as_str).collect();
         let result = device.compile(text, &self.file, &options);

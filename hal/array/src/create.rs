@@ -176,7 +176,7 @@ impl Array {
     /// Sets every element to `value`, converted to the array's dtype.
     ///
     /// # Errors
-    /// `InvalidType` between a record and anything else.
+    /// `InvalidType` for a conversion between a record and another type.
     pub fn fill(&self, value: Scalar) -> Result<()> {
         self.during(|| {
             let value = value.cast(self.dtype)?;
@@ -264,7 +264,7 @@ impl Array {
     /// Returns a copy with every element converted to `dtype`, in this array's memory order.
     ///
     /// # Errors
-    /// `InvalidType` between a record and anything else; `OutOfMemory`.
+    /// `InvalidType` for a conversion between a record and another type; `OutOfMemory`.
     pub fn astype(&self, dtype: DType) -> Result<Array> {
         self.during(|| {
             self.check_convertible(dtype)?;

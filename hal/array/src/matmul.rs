@@ -16,7 +16,7 @@ impl Array {
     /// one-dimensional array is a row on the left or a column on the right, and the result lacks that
     /// axis.
     ///
-    /// A product with a row or a column is a reduction, and as precise. In all other products, the
+    /// A product with a row or a column is a reduction, and as precise as one. In all other products, the
     /// terms of a sum are added sequentially within blocks, as linear algebra libraries do.
     ///
     /// # Errors

@@ -18,7 +18,8 @@ pub(super) fn selection<A: Typed>(
 }
 
 /// Returns true if integer arguments are converted to floating point before the common type is
-/// determined. By numpy's rule, it may be narrower than the floating-point type of their own common type.
+/// determined. By numpy's rule, the common type may then be narrower than the floating-point type for the
+/// integers' common type.
 const fn has_fractions(function: BinaryFunction) -> bool {
     matches!(function.properties().compute, Compute::Inexact)
 }

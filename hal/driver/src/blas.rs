@@ -77,8 +77,8 @@ pub type MatrixAddress<const PLACE: usize> = u64;
 /// Declares the type of a vendor's function that multiplies matrices, and `multiply`, which calls it.
 ///
 /// The arguments are: the handle, the operations on A and B, m, n, k, and alpha; the address, type, leading
-/// dimension and stride of A and of B; beta; the same four of each matrix of `place`; the count, and the
-/// computing type. The remaining arguments are vendor-specific, each with its value.
+/// dimension and stride of A and of B; beta; the same four values for each matrix of `place`; the count, and
+/// the computing type. The remaining arguments are vendor-specific, each with its value.
 #[macro_export]
 macro_rules! blas_multiply {
     ($(#[$doc:meta])* $type:ident, [$($place:literal),+], $($value:expr => $own:ty),+) => {

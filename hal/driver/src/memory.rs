@@ -82,8 +82,9 @@ impl DeviceAllocator {
     }
 
     /// Allocates memory from the driver; also returns the driver's status. The pool is used on the list's stream,
-    /// unless that stream captures or a capture bars it. Then the request would become part of it, and NVIDIA's
-    /// driver crashes if another thread begins or ends a capture meanwhile. The context is current.
+    /// unless that stream captures or a capture bars it. In these cases the request would become part of the
+    /// capture, and NVIDIA's driver crashes if another thread begins or ends a capture meanwhile. The context
+    /// is current.
     fn take(&self, list: &FreeList, size: usize) -> Result<(u64, c_int)> {
         let state = &self.pool.context().capture_state;
         let _none_changes = state.beginning.lock();
@@ -263,7 +264,7 @@ impl FreeList {
         Some(address)
     }
 
-    /// Takes a kept block of a size of [`rounded`], above the classes.
+    /// Takes a kept block of this size, a result of [`rounded`] above the classes.
     fn pop_large(&self, size: usize) -> Option<u64> {
         let mut lists = self.lists.lock();
         let address = lists.large.get_mut(&size).and_then(Vec::pop)?;

@@ -10,7 +10,7 @@ use std::ffi::c_int;
 pub(super) struct QuerySupport {
     pub(super) streams: bool,
     pub(super) events: bool,
-    /// True if this holds for events that were never recorded, which count as complete.
+    /// True if queries of events that were never recorded report completion, as they should.
     pub(super) unrecorded: bool,
 }
 

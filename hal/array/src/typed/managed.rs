@@ -19,8 +19,9 @@ use std::sync::Arc;
 /// An array of `T` in managed memory; host and device share the elements. It is a [`DeviceArray`] on the device and a
 /// slice on the host, at the same addresses and without a copy.
 ///
-/// A slice waits for conflicting work. While the slice lives, conflicting operations fail, through every view and on
-/// every thread: all writes for [`ManagedArray::as_slice`], all operations for [`ManagedArray::as_mut_slice`].
+/// A slice waits for conflicting work. While a slice of [`ManagedArray::as_slice`] lives, writes fail,
+/// through every view and on every thread. While a slice of [`ManagedArray::as_mut_slice`] lives, all
+/// operations fail.
 ///
 /// The host writes the input of a calculation, and reads the result in place:
 ///

@@ -95,7 +95,8 @@ impl<T: Real> DeviceArray<T> {
 }
 
 impl<T: Element> DeviceArray<T> {
-    /// Returns the elements at which `mask` is true, in C order, along one axis. Waits for their number.
+    /// Returns the elements at which `mask` is true, in C order, along one axis. Waits until the device has
+    /// counted them.
     ///
     /// # Errors
     /// As for [`Array::compress`].

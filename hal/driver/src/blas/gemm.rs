@@ -19,7 +19,7 @@ pub struct Gemm {
     pub n: c_int,
     /// Terms of each sum.
     pub k: c_int,
-    /// True if `A`, and `B`, are transposed.
+    /// True if `A` is transposed, and if `B` is.
     pub transposed: [bool; 2],
     /// The addresses of the first `A`, `B` and `C`.
     pub addresses: [u64; 3],
@@ -42,7 +42,7 @@ struct Factor<'a> {
 }
 
 impl Gemm {
-    /// Returns a product in these terms. Returns `None` if BLAS cannot express it: matrices that are not
+    /// Returns a product in terms of BLAS. Returns `None` if BLAS cannot express it: matrices that are not
     /// contiguous along either axis, several types, or a batch that is not evenly spaced.
     pub(crate) fn of(product: &MatrixProduct) -> Option<Gemm> {
         let MatrixProduct { compute, batch, rows, terms, columns, left, right, output } = product;

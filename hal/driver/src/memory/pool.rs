@@ -32,7 +32,7 @@ pub(crate) struct Pool {
     /// The addresses that the driver's pool has allocated and that are not freed. CUDA keeps a pool and
     /// its memory when the context is reset.
     taken: Ranked<FxHashSet<u64>, LEAF>,
-    /// Such addresses left from before another library's reset; the next request frees them.
+    /// Addresses of `taken` that are left from before another library's reset; the next request frees them.
     left: Ranked<Vec<u64>, LEAF>,
     has_left: AtomicBool,
     /// The release threshold for the driver's pool that is created next.
