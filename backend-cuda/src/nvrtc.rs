@@ -95,7 +95,7 @@ impl Compiler for Nvrtc {
     }
 }
 
-/// Returns true for an option that names the architecture; its value is part of it or follows it.
+/// Returns true for an option that names the architecture, as a part of the option or in the next one.
 fn is_architecture(option: &str) -> bool {
     matches!(option.split('=').next(), Some("-arch" | "--gpu-architecture"))
 }

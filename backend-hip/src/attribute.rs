@@ -1,5 +1,4 @@
-//! Device attributes: pygpu's public numbers are CUDA's, and HIP numbers its attributes
-//! differently.
+//! Device attributes: pygpu's public numbers are CUDA's, and HIP's attributes have other numbers.
 
 use crate::bindings::hipDeviceAttribute_t as hip;
 use std::ffi::c_int;
@@ -8,7 +7,7 @@ use std::ffi::c_int;
 const AMD: std::ops::Range<i32> = hip::hipDeviceAttributeAmdSpecificBegin as i32
     ..hip::hipDeviceAttributeVendorSpecificBegin as i32;
 
-/// Returns HIP's number for the attribute that CUDA numbers `number`.
+/// Returns HIP's number for the attribute whose number in CUDA is `number`.
 pub(crate) fn of_hip(number: i32) -> Option<c_int> {
     if AMD.contains(&number) {
         return Some(number);
