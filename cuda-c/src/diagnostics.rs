@@ -20,7 +20,7 @@ const RENAMED: &str = "pygpu_";
 const MOST: (usize, usize) = (20, 3);
 /// The most characters that are shown of a line.
 const WIDTH: usize = 120;
-/// Messages that only say that there are others.
+/// Messages that only say that there are other messages.
 const EMPTY: [&str; 2] = ["too many errors emitted", "Ptx assembly aborted due to errors"];
 
 /// Returns the errors in a compiler's log, as messages about the lines of the program `text`. Its file is `file`; its

@@ -34,7 +34,7 @@ pub use vendor::{advice, toolkits};
 const REFERENCES: &str = "pygpu-texture-references.hpp";
 /// The header with CUDA's names of textures, for compilers that lack them.
 const TEXTURES: &str = "pygpu-cuda-textures.hpp";
-/// Makes functions and variables without a qualifier the device's.
+/// The option that compiles functions and variables without a qualifier for the device.
 pub const FOR_DEVICE: &str = "-default-device";
 
 /// Types that nvcc takes from the host's `sys/types.h`.
@@ -88,8 +88,8 @@ pub struct Adapted {
     pub vendors: Vec<PathBuf>,
     /// True if the compiler may read files: it needs the folders and the [`gpu_headers`] as files.
     pub reads_files: bool,
-    /// Lines to put between `before` and `text` if AMD's compiler refuses these: they make vector types plain
-    /// structures. Empty if the program uses no such types.
+    /// Lines to put between `before` and `text` if AMD's compiler refuses the text: these lines make vector
+    /// types plain structures. Empty if the program uses no such types.
     pub vectors: String,
 }
 
@@ -99,7 +99,8 @@ pub fn gpu_headers() -> impl Iterator<Item = (&'static str, &'static str)> {
     crate::headers::all_for_gpu()
 }
 
-/// The folders of [`gpu_headers`]: one to search before NVIDIA's headers, for AMD only, and those after them.
+/// The folders of [`gpu_headers`]: one to search before NVIDIA's headers, for AMD only, and two to search
+/// after them.
 pub const HEADER_FOLDERS: (&str, [&str; 2]) = ("amd", ["", "std"]);
 
 /// Returns true if a text may declare texture or surface references.

@@ -42,7 +42,7 @@ pub fn constant_indices(unit: &str) -> Option<String> {
     Some(text)
 }
 
-/// Returns the compiler's messages about that text, with the program's names.
+/// Returns the compiler's messages about the text of [`constant_indices`], with the program's names.
 pub fn constant_indices_message(log: &str) -> String {
     log.replace(PREFIX, "")
         + "note: threadIdx, blockIdx, blockDim and gridDim are constant; a copy, uint3 t = threadIdx, can be written\n"

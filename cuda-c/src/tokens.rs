@@ -74,7 +74,7 @@ impl<'a> Tokens<'a> {
         self.partners.get(index).copied().filter(|&it| it != NONE).map(|it| it as usize)
     }
 
-    /// The braces of the innermost block about a token.
+    /// The braces of the innermost block around a token.
     pub(crate) fn block_about(&self, inside: usize) -> Option<(usize, usize)> {
         let mut at = inside;
         while at > 0 {

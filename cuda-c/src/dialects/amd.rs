@@ -208,7 +208,8 @@ fn has_own_template(code: &str, name: &str) -> bool {
     is_plain && all().any(is_template)
 }
 
-/// The lines that rename such a template and add CUDA's functions for numbers, which come before a template.
+/// The lines that rename such a template and add CUDA's functions for numbers, which compilers prefer to a
+/// template.
 fn extremes_next_to_own(name: &str) -> String {
     const INTEGERS: [&str; 6] =
         ["int", "unsigned", "long", "unsigned long", "long long", "unsigned long long"];
@@ -292,7 +293,7 @@ fn defines(text: &str) -> bool {
     rest.starts_with('{')
 }
 
-/// The lines that rename a program's own function, so that AMD's for other types stay visible.
+/// The lines that rename a program's own function, so that AMD's functions for other types stay visible.
 fn next_to_own(name: &str) -> String {
     let other = match name {
         _ if name.starts_with("__") => String::new(),
@@ -329,7 +330,7 @@ pub(super) fn vectors(codes: &[String], has_textures: bool, texture_header: &str
     lines + "#include <pygpu-cuda-vectors.hpp>\n"
 }
 
-/// True for a text that declares something with the name of a place, such as `const dim3 threadIdx`.
+/// True for a text that declares something with the name of an index, such as `const dim3 threadIdx`.
 fn declares_place(code: &str) -> bool {
     words(code).filter(|it| matches!(&code[it.clone()], "uint3" | "int3" | "dim3")).any(|of| {
         let is_mark = |it: char| it.is_whitespace() || it == '&' || it == '*';

@@ -1,4 +1,5 @@
-//! Moves attributes after the body of a structure, which other compilers read differently from nvcc.
+//! Moves attributes that stand after the body of a structure: other compilers read them differently from
+//! nvcc.
 //!
 //! NVRTC gives the alignment in `struct { ... } __align__(16) pair;` to the name alone, so `sizeof` of that type is
 //! wrong. Clang gives the attribute in `struct pair { ... } __constant__ first;` to the structure, where it has no

@@ -3,8 +3,8 @@
 //!
 //! A function without a qualifier may be for the device as well. A text therefore keeps each one that something else
 //! in the program mentions: code of the device, a class, a template, a macro, or a function that stays. The text is
-//! changed only if one of the other functions uses something that exists only on the host; all others are then
-//! removed.
+//! changed only if one of the other functions uses something that exists only on the host; then all these
+//! other functions are removed.
 
 use super::code::{definitions, directives, without_directives, words};
 use crate::tokens::{Kind, Tokens};

@@ -104,7 +104,8 @@ pub(super) struct Macros {
     pub(super) own: String,
 }
 
-/// Splits options. If an option allows other roundings, a macro tells the functions with a stated rounding.
+/// Splits options. If an option allows other roundings, a macro says so to the functions with a stated
+/// rounding.
 pub(super) fn macros(options: &[String], dialect: Dialect) -> Macros {
     let is_amd = dialect == Dialect::Hiprtc;
     let mut all = Macros::default();

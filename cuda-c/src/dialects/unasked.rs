@@ -1,4 +1,4 @@
-//! Adds the headers that nvcc includes before every program, if a text uses their names.
+//! Adds the headers that nvcc includes before every program, if a text uses names that they declare.
 
 use super::code::{after, word_set, words};
 use super::insertion::Headers;

@@ -1,8 +1,8 @@
 //! Warp functions for AMD's compilers, whose wavefronts may have 64 lanes.
 //!
-//! By the type of a mask, the header decides on how many lanes a call works. `warpSize` and `__activemask` do not have
-//! a mask. In a text for CUDA only, they have CUDA's meaning; in other texts they have the device's meaning, so that a
-//! program for HIP works as before.
+//! The type of a mask tells the header on how many lanes a call works. `warpSize` and `__activemask` do not
+//! have a mask. In a text for CUDA only, they have CUDA's meaning; in other texts they have the device's
+//! meaning, so that a program for HIP works as before.
 
 use super::amd::{is_number_vector, is_of_hip};
 use super::code::{after, closing, definitions, includes, word_set, words};

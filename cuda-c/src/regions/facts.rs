@@ -46,7 +46,7 @@ pub(super) fn facts(node: &Node) -> Facts {
     }
 }
 
-/// Returns true for a statement that goes around loops over threads rather than into one.
+/// Returns true for a statement that stays outside of loops over threads.
 pub(super) fn is_outer(node: &Node) -> bool {
     facts(node).waits || facts(node).jumps()
 }

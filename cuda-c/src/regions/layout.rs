@@ -1,7 +1,7 @@
 //! Divides the statements of a kernel into regions, each of which becomes loops over threads, and statements
-//! that go around them.
+//! that stay outside of these loops.
 //!
-//! A statement goes around thread loops if it contains a barrier, or a `break` or `continue` of a loop that
+//! A statement stays outside if it contains a barrier, or a `break` or `continue` of a loop that
 //! does. It ends the region before it. So does an assignment to a uniform local, which runs once per block.
 //! A local that is neither uniform nor recomputed, and is used in several regions, is *kept*: it gets one
 //! array element per thread.
@@ -116,7 +116,7 @@ struct Builder<'b, 't, 'a, 'n> {
 }
 
 impl<'n> Builder<'_, '_, '_, 'n> {
-    /// Divides a list of statements that goes around thread loops into items.
+    /// Divides a list of statements outside of thread loops into items.
     fn list(&mut self, nodes: impl IntoIterator<Item = &'n Node>) -> Vec<Item<'n>> {
         let (mut items, mut region) = (Vec::new(), Region::default());
         for node in nodes {

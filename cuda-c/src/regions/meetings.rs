@@ -89,11 +89,11 @@ struct Access {
 enum Who {
     /// All threads of the block.
     All,
-    /// The threads whose index meets a bound.
+    /// The threads whose index is within a bound.
     Some,
     /// Some lanes of the first warp.
     Lanes,
-    /// The threads that meet a bound, in a list that may be split.
+    /// The threads whose index is within a bound, in a list that may be split.
     Parts,
 }
 

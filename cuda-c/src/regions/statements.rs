@@ -11,7 +11,7 @@ use super::lexemes::Lexemes;
 use super::words::is_keyword;
 use std::ops::Range;
 
-/// The statement that the front end inserts where threads meet that would otherwise race.
+/// The statement that the front end inserts where threads have to meet, because they would otherwise race.
 const MEETING: [&str; 7] = ["::", "gpuarray_abi", "::", "together", "(", ")", ";"];
 
 fn is_meeting(lexemes: &Lexemes<'_, '_>, at: usize) -> bool {

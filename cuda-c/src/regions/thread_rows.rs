@@ -67,7 +67,7 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Returns the index of a clip with `==`, which at most one thread of a row meets if its operands are
+    /// Returns the index of a clip with `==`, which holds for at most one thread of a row if its operands are
     /// integers.
     pub(super) fn equation(&self) -> Option<usize> {
         self.clips.iter().position(|it| it.operator == "==")
@@ -165,7 +165,8 @@ impl Sorter<'_, '_, '_> {
         (!(guard.rows.is_empty() && guard.clips.is_empty())).then_some(guard)
     }
 
-    /// Returns the run of threads that meet a comparison, or with `not` the run of threads that do not.
+    /// Returns the run of threads for which a comparison holds, or with `not` those for which it does not
+    /// hold.
     fn clip(&self, part: &Range<usize>, not: bool) -> Option<Clip> {
         let lexemes = self.lexemes;
         let range = self.bare(part.clone());

@@ -155,7 +155,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         let _ = writeln!(self.text, "typedef ::gpuarray_abi::Kept<gpuarray_t{id}> gpuarray_T{id};");
     }
 
-    /// Writes regions, and the statements that go around them.
+    /// Writes regions, and the statements outside of their loops.
     fn items(&mut self, items: &[Item<'_>]) {
         for item in items {
             match item {

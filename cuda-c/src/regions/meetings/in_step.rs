@@ -474,8 +474,9 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
     }
 
     /// Returns the kind of race if a thread may read an element that another thread writes in the same
-    /// statement. `condition` is the condition of the statement, and true if the statement runs when it is
-    /// met. If `by_many` is false, only one of the threads that share an element runs the statement.
+    /// statement. `condition` is the condition of the statement, and true if the statement runs when the
+    /// condition holds. If `by_many` is false, only one of the threads that share an element runs the
+    /// statement.
     fn race(
         &self,
         range: &Range<usize>,

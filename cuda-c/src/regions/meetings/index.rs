@@ -406,7 +406,7 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
         }
     }
 
-    /// Returns true if one lane of each warp may meet the condition with this text.
+    /// Returns true if the condition with this text may hold for one lane of each warp.
     pub(super) fn is_of_lanes(&self, condition: Option<&str>) -> bool {
         condition.is_some_and(|it| it.split(' ').any(|it| matches!(it, "/" | ">>" | "%" | "&")))
     }

@@ -86,7 +86,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
     }
 
     /// Computes indices that increase along the row, minus the number of the thread for which they are
-    /// computed.
+    /// computed. The loop over the row adds each thread's number.
     fn indices_from(&mut self, x: &str, counting: &[Range<usize>]) {
         for (number, index) in counting.iter().enumerate() {
             let _ = write!(self.text, "const long gpuarray_i{number} = (long)(");
