@@ -27,7 +27,7 @@ pub fn without_constexpr(text: &str, log: &str) -> Option<String> {
     (relaxed != text).then_some(relaxed)
 }
 
-/// Returns the file and line of a message about such a call.
+/// Returns the file and line of a message about a call of a function that is not `constexpr`.
 fn place(message: &str) -> Option<(&str, usize)> {
     let (place, _) = message.split_once(REFUSED)?;
     let (file, line) = place.rsplit_once(':')?;

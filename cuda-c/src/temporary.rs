@@ -64,7 +64,7 @@ impl TemporaryFolder {
         }
     }
 
-    /// Returns true for the names of such folders.
+    /// Returns true for the names of temporary folders.
     pub fn is_one(name: &OsStr) -> bool {
         name.to_string_lossy().starts_with(NAME)
     }

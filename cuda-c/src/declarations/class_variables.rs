@@ -7,7 +7,7 @@ use crate::tree::class_of;
 /// The attribute that replaces the qualifier of a variable.
 const USED: &str = "__attribute__((__used__))";
 
-/// Moves the attributes of such variables to the front of the declaration.
+/// Moves the attributes of variables that are declared with their class to the front of the declaration.
 pub(super) fn place(tokens: &Tokens<'_>, edits: &mut Vec<(usize, usize, &'static str)>) {
     let mut moved = Vec::new();
     for edit in edits.iter_mut().filter(|edit| edit.2 == USED) {

@@ -208,8 +208,8 @@ fn has_own_template(code: &str, name: &str) -> bool {
     is_plain && all().any(is_template)
 }
 
-/// The lines that rename such a template and add CUDA's functions for numbers, which compilers prefer to a
-/// template.
+/// The lines that rename a program's own template and add CUDA's functions for numbers, which compilers
+/// prefer to a template.
 fn extremes_next_to_own(name: &str) -> String {
     const INTEGERS: [&str; 6] =
         ["int", "unsigned", "long", "unsigned long", "long long", "unsigned long long"];

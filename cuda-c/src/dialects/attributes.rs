@@ -15,7 +15,8 @@ use std::ops::Range;
 const OF_TYPES: &[&str] = &["__align__", "__attribute__"];
 const OF_VARIABLES: &[&str] = &["__constant__", "__device__", "__shared__", "__managed__"];
 
-/// Returns a text with such attributes where the compiler reads them as nvcc does. Lines keep their numbers.
+/// Returns a text with the attributes of structures where the compiler reads them as nvcc does. Lines keep
+/// their numbers.
 pub(super) fn in_front(text: &str, dialect: Dialect) -> String {
     let of_types = dialect == Dialect::Nvrtc;
     let attributes = if of_types { OF_TYPES } else { OF_VARIABLES };

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 /// The text before the name in a linker's message.
 const TEXTS: [&str; 2] = ["undefined reference to ", "undefined symbol: "];
-/// The text in other lines of such a message.
+/// The text in other lines of a linker's message.
 const DETAILS: [&str; 4] = [": in function ", "ld returned ", ">>> ", "error: linker "];
 
 /// Returns messages at the declarations of undefined symbols. Returns `None` for any other log.

@@ -1,11 +1,11 @@
 //! Functions of numbers in double precision, with errors below 1 ulp.
 //!
-//! The code does without branches and tables, so that a loop over a function is vectorised. Intermediate results
-//! that need it are sums of two numbers, the second of which is the rounding error of the first: T. J.
-//! Dekker, "A Floating-Point Technique for Extending the Available Precision" (1971). The argument reductions
-//! follow W. J. Cody and W. Waite, "Software Manual for the Elementary Functions" (1980), with fused
-//! multiply-add. The decomposition of the logarithm into `f - f^2/2 + s (f^2/2 + R)` follows K. C. Ng in
-//! FreeBSD's `k_log.h`.
+//! The code does without branches and tables, so that a loop over a function is vectorised. Intermediate
+//! results that need more precision are sums of two numbers, the second of which is the rounding error of the
+//! first: T. J. Dekker, "A Floating-Point Technique for Extending the Available Precision" (1971). The
+//! argument reductions follow W. J. Cody and W. Waite, "Software Manual for the Elementary Functions" (1980),
+//! with fused multiply-add. The decomposition of the logarithm into `f - f^2/2 + s (f^2/2 + R)` follows K. C.
+//! Ng in FreeBSD's `k_log.h`.
 
 use super::coefficients::*;
 use std::f64::consts;
