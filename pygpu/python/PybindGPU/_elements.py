@@ -1,4 +1,4 @@
-"""The ten element types, pointers to elements, and the allocators that own them."""
+"""The ten element types, pointers to elements, and allocators of memory for elements."""
 
 from __future__ import annotations
 

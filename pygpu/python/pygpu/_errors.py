@@ -130,11 +130,12 @@ class CompileError(Error):
 
 
 class InvalidCode(CompileError, LogicError):
-    """Data to load or link is not code. PyCUDA raises ``LogicError`` then."""
+    """Data that is to be loaded or linked is not code. PyCUDA raises ``LogicError`` then."""
 
 
 class CodeForOtherDevices(CompileError, RuntimeError):
-    """Code to load does not include this device. PyCUDA raises ``RuntimeError`` then."""
+    """Code that is to be loaded does not include this device. PyCUDA raises ``RuntimeError``
+    then."""
 
 
 class BackendUnavailable(RuntimeError):

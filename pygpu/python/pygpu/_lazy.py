@@ -13,8 +13,8 @@ def names(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Returns ``__getattr__`` and ``__dir__`` of a module.
 
-    ``homes`` has the names, with spaces between them, by their module in this package; names of "."
-    are modules below the module.
+    ``homes`` maps modules of this package to their names, with spaces between them; the names of
+    "." are modules below the module.
     """
     by_name = {name: home for home, names in homes.items() for name in names.split()}
     namespace = vars(sys.modules[module])

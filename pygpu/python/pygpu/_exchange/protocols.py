@@ -22,7 +22,7 @@ from ..compyte.array import c_contiguous_strides, span
 
 
 class _Kind(NamedTuple):
-    """DLPack's numbers of the devices of a backend."""
+    """DLPack's numbers for the kinds of devices of a backend."""
 
     own: int
     # Other types of memory that its kernels use: page-locked and managed.
