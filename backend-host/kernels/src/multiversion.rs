@@ -68,8 +68,8 @@ pub(super) fn has_avx512() -> bool {
         && is_x86_feature_detected!("avx512vl")
 }
 
-/// Like [`select_variant`], with a variant for AVX-512. This is for loops whose values are narrower than
-/// their arguments or result from conditions, for which older processors do not have instructions.
+/// Like [`select_variant`], with a variant for AVX-512. This is for loops that older processors lack
+/// instructions for: their values are narrower than their arguments, or result from conditions.
 macro_rules! select_masked {
     ($(#[$doc:meta])* $select:ident<$($generic:ident: $bound:path),*>, $body:ident, $narrower:ident,
      $pointer:ty, ($($argument:ident: $type:ty),*)) => {
@@ -96,8 +96,8 @@ pub(super) use select_masked;
 
 /// Defines a function that selects the variant of a loop over blocks for this processor. It returns `None` on
 /// x86 processors without AVX2, where the loop over elements is nearly as fast. The loop's body must be
-/// `#[inline(always)]`. A `masked` loop has a variant for AVX-512; it is for values that are narrower than
-/// their arguments or result from conditions, for which older processors do not have instructions.
+/// `#[inline(always)]`. A `masked` loop has a variant for AVX-512; older processors lack instructions for its
+/// values, which are narrower than their arguments or result from conditions.
 macro_rules! select_blocks {
     ($select:ident<$($generic:ident: $bound:path),*>, $body:ident) => {
         fn $select<$($generic: $bound),*>() -> Option<$crate::multiversion::Loop> {

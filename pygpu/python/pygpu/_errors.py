@@ -134,8 +134,7 @@ class InvalidCode(CompileError, LogicError):
 
 
 class CodeForOtherDevices(CompileError, RuntimeError):
-    """Code that is to be loaded does not include this device. PyCUDA raises ``RuntimeError``
-    then."""
+    """Code that is loaded does not include this device. PyCUDA raises ``RuntimeError`` then."""
 
 
 class BackendUnavailable(RuntimeError):

@@ -1,7 +1,7 @@
 """Arrays that processes share: a handle of the driver, and the layout of the array.
 
 The exporting process keeps its exports until :func:`release`, ``descriptor.close()`` or the end of
-the process. After that, a GPU's driver decides about arrays that other processes have open. On the
+the process. After that, a GPU's driver decides what happens to arrays that are still open. On the
 host backend they read as zeros after a release, and keep their contents if the exporter has ended.
 
 Processes must order their work themselves. An export waits for the work that was queued before it.

@@ -73,8 +73,9 @@ impl<T: Arithmetic> DeviceArray<T> {
 }
 
 impl<T: Real> DeviceArray<T> {
-    /// Returns the variance of all elements: the sum of their squared distances from their mean, divided by their
-    /// number minus `degrees` (0 for the variance of a population, 1 for a sample). Waits for the result.
+    /// Returns the variance of all elements: the sum of the squared distances of the elements from their
+    /// mean, divided by the number of elements minus `degrees` (0 for the variance of a population, 1 for a
+    /// sample). Waits for the result.
     ///
     /// # Errors
     /// `OutOfMemory`; a failure of queued work.

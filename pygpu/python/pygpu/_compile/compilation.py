@@ -198,8 +198,8 @@ def _is_watched() -> bool:
 
 @contextmanager
 def _told(source: str, kept: bool) -> Iterator[None]:
-    """Says on stderr which kernels are compiled, once that has taken half a second, and whether the
-    cache keeps the code."""
+    """If a compilation takes half a second, says on stderr which kernels are compiled, and whether
+    the cache keeps the code."""
     if not _is_watched():
         yield
         return
