@@ -6,14 +6,11 @@
 
 mod lockstep;
 mod meeting;
-mod report;
 
 use crate::abi::{Combine, Lanes};
-use lockstep::Lockstep;
-use std::ffi::{c_char, c_void};
+use std::ffi::{CStr, c_char, c_void};
+use std::fmt::Write as _;
 use std::ptr;
-
-pub(crate) use report::text_of;
 
 /// The maximum number of threads in a block.
 pub(crate) const MOST_THREADS: usize = 1024;
@@ -70,6 +67,65 @@ struct Barrier {
     predicates: u32,
     /// The number of threads that the barrier waits for; 0 means all that have not returned.
     wanted: u32,
+}
+
+/// A thread in lockstep.
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    fiber: u32,
+    thread: u32,
+    place: Place,
+    /// True if the thread's last operation was a warp operation.
+    is_meeting: bool,
+}
+
+/// The state of the threads in lockstep.
+#[derive(Debug)]
+struct Lockstep {
+    /// False if the threads are not in lockstep. The other fields are then meaningless.
+    is_formed: bool,
+    /// In thread order. In a new block, threads are added when they are reached.
+    members: Vec<Member>,
+    /// The index of the first member that has not returned.
+    first: usize,
+    position: usize,
+    /// The barrier at which the first thread has arrived: the barrier of all threads, or
+    /// [`TOGETHER`].
+    barrier: u32,
+    /// The number of threads that passed a nonzero predicate to the current barrier. `result` is the number
+    /// at the last barrier.
+    predicates: u32,
+    result: u32,
+    /// The number of lanes that wait for the rest of their warp, their operation and records, and the lanes
+    /// that met last.
+    met: usize,
+    operation: (Lanes, Option<Combine>),
+    records: [*mut c_void; 64],
+    group: Lanes,
+}
+
+impl Lockstep {
+    fn new() -> Lockstep {
+        Lockstep {
+            is_formed: false,
+            members: Vec::new(),
+            first: 0,
+            position: 0,
+            barrier: 0,
+            predicates: 0,
+            result: 0,
+            met: 0,
+            operation: (0, None),
+            records: [ptr::null_mut(); 64],
+            group: 0,
+        }
+    }
+
+    fn restart(&mut self) {
+        self.is_formed = true;
+        self.members.clear();
+        (self.first, self.position, self.met, self.predicates) = (0, 0, 0, 0);
+    }
 }
 
 /// The next step of a block.
@@ -355,4 +411,59 @@ impl Block {
         self.take(warp, 1 << lane);
         Next::Resume(self.waits[(warp << self.shift) | lane as usize].fiber)
     }
+
+    /// Describes which threads wait at which place, in a block in which no thread can continue.
+    pub(crate) fn describe_waits(&self) -> String {
+        let mut groups: Vec<(String, Vec<u32>)> = Vec::new();
+        for thread in 0..self.threads {
+            let (warp, bit) = (&self.warps[self.warp_of(thread)], self.bit(thread));
+            let wait = &self.waits[thread as usize];
+            let what = if warp.at_barrier & bit != 0 {
+                format!("a barrier at {}", text_of(wait.place))
+            } else if warp.meeting & bit != 0 {
+                format!("lanes {:#x} of their warp at {}", wait.lanes, text_of(wait.place))
+            } else {
+                continue;
+            };
+            match groups.iter_mut().find(|(known, _)| *known == what) {
+                Some((_, threads)) => threads.push(thread),
+                None => groups.push((what, vec![thread])),
+            }
+        }
+        let mut text = format!("{} of {} threads have returned", self.returned, self.threads);
+        for (what, threads) in groups.iter().take(8) {
+            let _ = write!(text, "; {} wait for {what}", ranges(threads));
+        }
+        if groups.len() > 8 {
+            let _ = write!(text, "; and {} more groups wait", groups.len() - 8);
+        }
+        text
+    }
+}
+
+/// Formats a place as `file:line`.
+pub(crate) fn text_of((file, line): Place) -> String {
+    if file.is_null() {
+        return format!("line {line}");
+    }
+    // SAFETY: the file is a literal of a loaded unit.
+    format!("{}:{line}", unsafe { CStr::from_ptr(file) }.to_string_lossy())
+}
+
+/// Formats increasing thread numbers, as in `threads 0 to 31, 40`.
+fn ranges(threads: &[u32]) -> String {
+    let mut parts: Vec<(u32, u32)> = Vec::new();
+    for &thread in threads {
+        match parts.last_mut() {
+            Some((_, last)) if *last + 1 == thread => *last = thread,
+            _ => parts.push((thread, thread)),
+        }
+    }
+    let shown = parts.iter().take(6).map(|(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first} to {last}"),
+    });
+    let text = shown.collect::<Vec<_>>().join(", ");
+    let more = if parts.len() > 6 { ", ..." } else { "" };
+    format!("{} {text}{more}", if threads.len() == 1 { "thread" } else { "threads" })
 }

@@ -3,14 +3,11 @@
 mod flags;
 
 use crate::check;
-use crate::copying;
-use crate::endings;
 use crate::error::{Error, Result};
 use crate::headers;
-use crate::library::static_shared;
 use crate::options::Options;
-use crate::precompiled;
-use crate::shared_memory::{DYNAMIC_SHARED, GUARD_BYTES, MOST_SHARED_BYTES, red_zones};
+use crate::redirections;
+use crate::shared_memory::{dynamic_shared, red_zones, uses_shared};
 use crate::shared_use;
 use crate::symbols::Symbols;
 use crate::temporary::Folder;
@@ -82,7 +79,7 @@ pub struct Preprocessed {
     /// The text of the program and its headers, without comments and macros.
     pub text: String,
     /// The folder of the language's headers, with a trailing slash.
-    pub(crate) language: String,
+    language: String,
     /// Warnings of the preprocessor.
     log: String,
     options: Options,
@@ -96,7 +93,7 @@ pub struct Preprocessed {
 /// The system's C++ compiler, with the headers of CUDA C.
 #[derive(Clone, Debug)]
 pub struct Compiler {
-    pub(crate) toolchain: Toolchain,
+    toolchain: Toolchain,
     language: Language,
     optimization: Optimization,
     regions: bool,
@@ -203,19 +200,28 @@ impl Compiler {
         }
         let kept = self.kept_headers.as_ref().filter(|_| !self.toolchain.is_zig);
         let kept = kept.and_then(|kept| {
-            let language = precompiled::folder(self, kept, &options);
+            let language = self.kept_folder(kept, &options);
             language.inspect_err(|error| log::debug!("headers are not kept: {error}")).ok()
         });
         let preprocessed = self.preprocess_behind(kept.as_deref(), source, &options);
         match (&preprocessed, kept) {
             // The headers are damaged, or another process has removed the folder meanwhile.
-            (Err(error), Some(kept)) if precompiled::may_explain(error, &kept) => {
+            (Err(error), Some(kept)) if headers::may_explain(error, &kept) => {
                 log::debug!("preprocessed again without kept headers: {error}");
-                precompiled::remove(&kept);
+                headers::remove(&kept);
                 self.preprocess_behind(None, source, &options)
             }
             _ => preprocessed,
         }
+    }
+
+    /// Returns the folder below `kept` with the headers for texts with these options.
+    fn kept_folder(&self, kept: &Path, options: &Options) -> Result<PathBuf> {
+        // Without a program's own options, most programs share one folder.
+        let options = Options { code: Vec::new(), preprocessor: Vec::new(), ..options.clone() };
+        let mut arguments = self.preprocessor_options(&options);
+        arguments.extend(self.code_options(&options));
+        headers::folder(&self.toolchain, &self.identity(), kept, arguments)
     }
 
     /// Preprocesses a text after the language's headers. These are in the folder `kept` or are written to a temporary
@@ -290,7 +296,7 @@ impl Compiler {
     }
 
     /// Returns the text of the language's headers for a source, for use without the precompiled header.
-    pub(crate) fn prelude(&self, source: &Preprocessed) -> Result<String> {
+    fn prelude(&self, source: &Preprocessed) -> Result<String> {
         let folder = Folder::new()?;
         let language = headers::write_below(&folder)?;
         let mut arguments = self.preprocessor_options(&source.options);
@@ -321,9 +327,10 @@ impl Compiler {
     fn compile_with_fallbacks(&self, source: &Preprocessed) -> Result<Compiled> {
         let compiled = self.compile_text(source, &source.text);
         let Err(error @ Error::Refused(log)) = &compiled else { return compiled };
-        if precompiled::is_to_blame(error, source) {
+        if headers::is_to_blame(error, &source.text, &source.language) {
             log::debug!("compiled again without precompiled headers: {log}");
-            let text = precompiled::replaced(self, source)?;
+            headers::remove(Path::new(&source.language));
+            let text = headers::replaced(&source.text, &self.prelude(source)?);
             return self.compile_with_fallbacks(&Preprocessed { text, ..source.clone() });
         }
         let permissive = self.permissive().filter(|&it| {
@@ -362,7 +369,7 @@ impl Compiler {
             let unit = unit.map_err(Error::Refused)?;
             let defined = defines.then(|| cuda_c::defined_out_of_range(&unit.text)).flatten();
             let is_defined = defined.is_some();
-            let text = precompiled::found(defined.unwrap_or(unit.text), &source.language);
+            let text = headers::found(defined.unwrap_or(unit.text), &source.language);
             match self.build(source, &text) {
                 Ok(compiled) => return self.check_indices(source, &text).map(|()| compiled),
                 // A conversion of a type that only looks like a number's. The program's own text may compile, and
@@ -430,7 +437,7 @@ impl Compiler {
                 .map(str::to_owned)
                 .to_vec();
         arguments.extend([library.clone(), object]);
-        arguments.extend(endings::options(&symbols));
+        arguments.extend(redirections::options(&symbols));
         if self.toolchain.is_clang {
             // The assembler text does not need options about headers, which would cause warnings.
             arguments.push("-Wno-unused-command-line-argument".to_owned());
@@ -438,8 +445,7 @@ impl Compiler {
         let libraries = self.toolchain.libraries(&symbols);
         arguments.extend(libraries.iter().map(|it| (*it).to_owned()));
         let mut defined = dynamic_shared(&symbols) + &shared_use::symbols(&bytes)?;
-        defined.push_str(&endings::definitions(&symbols));
-        defined.push_str(copying::definition(&symbols));
+        defined.push_str(&redirections::definitions(&symbols));
         if self.language.checked || uses_shared(&symbols) {
             defined.push_str(&red_zones());
         }
@@ -498,28 +504,4 @@ fn header_path(folder: &Path, name: &str) -> Result<PathBuf> {
         )));
     }
     Ok(folder.join(relative))
-}
-
-/// Returns true for an object file that uses shared memory.
-fn uses_shared(symbols: &Symbols) -> bool {
-    symbols.undefined_thread_local().next().is_some() || static_shared(symbols).next().is_some()
-}
-
-/// Returns assembler text that defines the dynamic shared memory of a unit: one storage for all names.
-fn dynamic_shared(symbols: &Symbols) -> String {
-    let mut names = symbols.undefined_thread_local().peekable();
-    if names.peek().is_none() {
-        return String::new();
-    }
-    let mut text = String::from(".section .tbss,\"awT\",%nobits\n.balign 128\n");
-    for name in names {
-        let _ = write!(
-            text,
-            ".globl \"{name}\"\n.hidden \"{name}\"\n.type \"{name}\", %object\n\"{name}\":\n"
-        );
-    }
-    let bytes = MOST_SHARED_BYTES as usize + GUARD_BYTES;
-    let _ = writeln!(text, "{DYNAMIC_SHARED}:\n.zero {bytes}");
-    let _ = writeln!(text, ".type {DYNAMIC_SHARED}, %object\n.size {DYNAMIC_SHARED}, {bytes}");
-    text
 }

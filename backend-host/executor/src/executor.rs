@@ -1,10 +1,13 @@
 //! The functions that a compiled unit calls.
 
+pub(crate) mod checked;
+
 use crate::abi::{self, Combine, Executor, Lanes};
 use crate::block::{GRID_BARRIER, MOST_THREADS, TOGETHER, text_of};
 use crate::context::{StackPointer, Target};
 use crate::error::FailureKind;
-use crate::worker::{enter, exit, fail, is_cooperative, is_running, running, space, step, wait};
+use crate::worker::turns::{step, wait};
+use crate::worker::{enter, exit, fail, is_cooperative, is_running, running, space};
 use std::ffi::{CStr, c_char, c_void};
 
 /// The table that each unit gets when it is loaded.

@@ -9,11 +9,11 @@ use crate::division;
 use crate::error::FailureKind;
 use crate::fork::{Handlers, OfProcess};
 use crate::stack::{self, Stacks};
-use crate::worker::{Fault, Worker};
 use std::ffi::{c_int, c_void};
 use std::mem;
+use std::ops::Range;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 const SIGNALS: [c_int; 6] =
@@ -22,14 +22,40 @@ const SIGNALS: [c_int; 6] =
 /// The maximum number of protected threads that run kernels. Further threads are not protected.
 const MOST_WORKERS: usize = 4096;
 
+/// The part of a worker that signal handlers use.
+#[derive(Debug, Default)]
+pub(crate) struct Signals {
+    /// True while code of a kernel runs, and not the executor.
+    pub(crate) in_kernel: AtomicBool,
+    /// The context of the thread that runs the fibres.
+    pub(crate) home: AtomicPtr<u8>,
+    /// The addresses of the code of the running kernel's unit.
+    pub(crate) code: Range<usize>,
+    pub(crate) fault: Fault,
+    /// True if the program has to be asked to confirm that the launch continues.
+    pub(crate) to_ask: AtomicBool,
+    /// True if the last switch home was to ask. `asking` is the context in which the kernel then continues.
+    pub(crate) asks: bool,
+    pub(crate) asking: AtomicPtr<u8>,
+}
+
+/// A fault that a signal handler has recorded.
+#[derive(Debug, Default)]
+pub(crate) struct Fault {
+    pub(crate) signal: AtomicU32,
+    pub(crate) code: AtomicU32,
+    pub(crate) address: AtomicUsize,
+    pub(crate) instruction: AtomicUsize,
+}
+
 struct Slot {
     /// The `pthread_self` of the thread; 0 for a free slot.
     thread: AtomicUsize,
-    worker: AtomicPtr<Worker>,
+    signals: AtomicPtr<Signals>,
 }
 
 static SLOTS: [Slot; MOST_WORKERS] =
-    [const { Slot { thread: AtomicUsize::new(0), worker: AtomicPtr::new(ptr::null_mut()) } };
+    [const { Slot { thread: AtomicUsize::new(0), signals: AtomicPtr::new(ptr::null_mut()) } };
         MOST_WORKERS];
 /// The number of slots that have ever been used. The handler searches only these.
 static USED: AtomicUsize = AtomicUsize::new(0);
@@ -55,14 +81,14 @@ impl Registration {
     }
 
     /// Registers the calling thread.
-    pub(crate) fn new(worker: *mut Worker) -> Registration {
+    pub(crate) fn new(signals: *mut Signals) -> Registration {
         FORKS.watch();
         let thread = this_thread();
         let slot = SLOTS.iter().position(|slot| {
             slot.thread.compare_exchange(0, thread, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         });
         if let Some(slot) = slot {
-            SLOTS[slot].worker.store(worker, Ordering::Release);
+            SLOTS[slot].signals.store(signals, Ordering::Release);
             USED.fetch_max(slot + 1, Ordering::AcqRel);
         }
         Registration { slot, stack: alternate_stack() }
@@ -94,7 +120,7 @@ fn alternate_stack() -> *mut c_void {
 impl Drop for Registration {
     fn drop(&mut self) {
         if let Some(slot) = self.slot {
-            SLOTS[slot].worker.store(ptr::null_mut(), Ordering::Release);
+            SLOTS[slot].signals.store(ptr::null_mut(), Ordering::Release);
             SLOTS[slot].thread.store(0, Ordering::Release);
         }
         if self.stack.is_null() {
@@ -189,7 +215,7 @@ extern "C" fn forget_other_threads() {
     let thread = this_thread();
     for slot in &SLOTS[..USED.load(Ordering::Acquire).min(MOST_WORKERS)] {
         if slot.thread.load(Ordering::Acquire) != thread {
-            slot.worker.store(ptr::null_mut(), Ordering::Release);
+            slot.signals.store(ptr::null_mut(), Ordering::Release);
             slot.thread.store(0, Ordering::Release);
         }
     }
@@ -198,42 +224,25 @@ extern "C" fn forget_other_threads() {
 // SAFETY: it only writes atomic variables.
 static FORKS: Handlers = unsafe { Handlers::new(None, None, forget_other_threads) };
 
-/// Returns the worker of the calling thread, if it has one.
-pub(crate) fn registered_worker() -> Option<*mut Worker> {
+/// Returns the state of the calling thread's worker, if it has one.
+pub(crate) fn registered() -> Option<*mut Signals> {
     let thread = this_thread();
     let slots = &SLOTS[..USED.load(Ordering::Acquire).min(MOST_WORKERS)];
     let slot = slots.iter().find(|slot| slot.thread.load(Ordering::Acquire) == thread)?;
-    let worker = slot.worker.load(Ordering::Acquire);
-    (!worker.is_null()).then_some(worker)
+    let signals = slot.signals.load(Ordering::Acquire);
+    (!signals.is_null()).then_some(signals)
 }
 
-/// Returns the worker of the calling thread, if it is running code of a kernel.
-fn worker_in_kernel() -> Option<*mut Worker> {
-    // SAFETY: a registered worker lives as long as its thread, which is the calling one.
-    registered_worker().filter(|&worker| unsafe { (*worker).in_kernel.load(Ordering::Relaxed) })
-}
-
-/// The code that a signal has interrupted.
-pub(crate) enum Interrupted {
-    /// The code of a kernel's unit.
-    Unit,
-    /// The executor, or a library called by a kernel or by another part of the program.
-    Elsewhere,
-}
-
-impl Interrupted {
-    /// # Safety
-    /// The worker belongs to the calling thread, and the context to a signal handler.
-    pub(crate) unsafe fn of(worker: *mut Worker, context: *const libc::ucontext_t) -> Interrupted {
-        // SAFETY: the caller's promise.
-        unsafe {
-            match (*worker).in_kernel.load(Ordering::Relaxed)
-                && Worker::is_code(worker, instruction(context))
-            {
-                true => Interrupted::Unit,
-                false => Interrupted::Elsewhere,
-            }
-        }
+/// Returns true if a signal has interrupted the code of a kernel's unit, and not the executor, or a library called by
+/// a kernel or by another part of the program.
+///
+/// # Safety
+/// The state belongs to the calling thread, and the context to a signal handler.
+pub(crate) unsafe fn is_in_unit(signals: *mut Signals, context: *const libc::ucontext_t) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        (*signals).in_kernel.load(Ordering::Relaxed)
+            && (*signals).code.contains(&instruction(context))
     }
 }
 
@@ -243,22 +252,24 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
     // A signal sent by a process is not a fault, except if `abort` or `raise` sent it to their own thread.
     // SAFETY: a signal that was sent to a thread records its sender.
     let is_raised = || unsafe { code == libc::SI_TKILL && (*info).si_pid() == libc::getpid() };
+    // SAFETY: a registered worker lives as long as its thread, which is the calling one.
+    let is_in_kernel = |it: &*mut Signals| unsafe { (**it).in_kernel.load(Ordering::Relaxed) };
     if (code > 0 || is_raised())
-        && let Some(worker) = worker_in_kernel()
+        && let Some(signals) = registered().filter(is_in_kernel)
     {
         // SAFETY: the context belongs to this handler.
         if signal == libc::SIGFPE && code > 0 && unsafe { division::divide(context.cast()) } {
             return;
         }
-        // SAFETY: the worker belongs to this thread, and code of its kernel was interrupted.
+        // SAFETY: the state belongs to this thread, and code of a kernel was interrupted.
         unsafe {
-            (*worker).in_kernel.store(false, Ordering::Relaxed);
-            let fault = &(*worker).fault;
+            (*signals).in_kernel.store(false, Ordering::Relaxed);
+            let fault = &(*signals).fault;
             fault.address.store((*info).si_addr() as usize, Ordering::Relaxed);
             fault.code.store(code as u32, Ordering::Relaxed);
             fault.instruction.store(instruction(context.cast()), Ordering::Relaxed);
             fault.signal.store(signal as u32, Ordering::Relaxed);
-            go_home(context.cast(), (*worker).home.load(Ordering::Relaxed));
+            go_home(context.cast(), (*signals).home.load(Ordering::Relaxed));
         }
         return;
     }

@@ -1,32 +1,17 @@
-//! Launches: hands out the blocks of a grid to threads of the operating system.
-
-mod barrier;
-mod initialisation;
-mod kernel;
-mod others;
+//! A running launch: the blocks that threads take from it, and the barrier of all blocks.
 
 use crate::abi;
 use crate::check;
-use crate::error::{Error, Result};
+use crate::error::{Error, Failure, FailureKind, Result};
 use crate::fault;
-use crate::interruption::this_thread;
+use crate::fork;
+use crate::interruption::{PERIOD, this_thread};
 use crate::launch::{Schedule, Shape};
 use crate::library::Library;
-use crate::worker;
-use barrier::GridBarrier;
-pub(crate) use initialisation::{Initialiser, destroy, initialise};
-pub use kernel::Kernel;
-use others::{Others, Spread};
-use rayon_core::ThreadPool;
 use std::ffi::c_void;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
-
-/// A launch that takes longer is spread over threads.
-const ALONE: Duration = Duration::from_micros(12);
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 fn launch_of(shape: &Shape, arguments: &[*mut c_void]) -> abi::Launch {
     let index = |[x, y, z]: [u32; 3]| abi::Index { x, y, z };
@@ -39,7 +24,7 @@ fn launch_of(shape: &Shape, arguments: &[*mut c_void]) -> abi::Launch {
 
 /// The code that a launch runs, for error messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What<'a> {
+pub(crate) enum What<'a> {
     Kernel(&'a str),
     /// The initialisers of a unit's variables.
     Initialisers,
@@ -56,18 +41,18 @@ pub(crate) struct Grid<'a> {
     what: What<'a>,
     pub(crate) library: &'a Library,
     pub(crate) schedule: Schedule,
-    total: u64,
+    pub(crate) total: u64,
     /// The first block that has not been taken.
-    next: AtomicU64,
+    pub(crate) next: AtomicU64,
     /// The number of blocks to take in one step.
-    chunk: AtomicU64,
+    pub(crate) chunk: AtomicU64,
     pub(crate) is_stopped: AtomicBool,
     failure: Mutex<Option<Error>>,
     pub(crate) barrier: Option<GridBarrier>,
     /// Called only by the launching thread.
-    is_interrupted: Option<&'a dyn Fn() -> bool>,
+    pub(crate) is_interrupted: Option<&'a dyn Fn() -> bool>,
     launcher: libc::pthread_t,
-    spread: Spread,
+    pub(crate) spread: Spread,
 }
 
 // SAFETY: the arguments that the launch points to are only read; only the launching thread calls the
@@ -75,7 +60,7 @@ pub(crate) struct Grid<'a> {
 unsafe impl Sync for Grid<'_> {}
 
 impl<'a> Grid<'a> {
-    fn new(
+    pub(crate) fn new(
         what: What<'a>,
         run: abi::Run,
         library: &'a Library,
@@ -105,7 +90,7 @@ impl<'a> Grid<'a> {
         }
     }
 
-    fn result(self) -> Result<()> {
+    pub(crate) fn result(self) -> Result<()> {
         if self.spread.is_lost() {
             return self.lost();
         }
@@ -134,8 +119,7 @@ impl Grid<'_> {
 
     /// Returns the number of threads in a block.
     pub(crate) fn threads(&self) -> u32 {
-        let abi::Index { x, y, z } = self.launch.block;
-        x * y * z
+        self.launch.block.count()
     }
 
     pub(crate) fn is_stopped(&self) -> bool {
@@ -180,7 +164,7 @@ impl Grid<'_> {
         abi::Index { x: index[0], y: index[1], z: index[2] }
     }
 
-    fn stop(&self, error: Error) {
+    pub(crate) fn stop(&self, error: Error) {
         if self.spread.is_lost() {
             // Other threads may have held the locks.
             self.is_stopped.store(true, Ordering::Relaxed);
@@ -194,59 +178,109 @@ impl Grid<'_> {
         }
     }
 
-    /// Runs blocks on the calling thread: first the given ones, then further ones that it takes.
-    fn work(&self, blocks: Range<u64>) {
-        let _checked = self.check.map(|check| check.begin(self));
-        // SAFETY: the launch's caller has promised it.
-        if let Err(error) = unsafe { worker::run(self, blocks) } {
-            self.stop(error);
+    /// Returns the failure of a launch that is lost in a forked child.
+    fn lost(&self) -> Result<()> {
+        Err(interrupted(format!(
+            "{} was ended: a handler of a signal has forked, and threads of the parent process run its blocks there",
+            self.what()
+        )))
+    }
+}
+
+/// The barrier of a grid.
+#[derive(Debug)]
+pub(crate) struct GridBarrier {
+    state: Mutex<GridState>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct GridState {
+    /// The number of blocks that have not ended.
+    blocks: u64,
+    arrived: u64,
+    /// The number of times that all blocks have arrived.
+    round: u64,
+}
+
+impl GridBarrier {
+    fn new(blocks: u64) -> GridBarrier {
+        let state = Mutex::new(GridState { blocks, arrived: 0, round: 0 });
+        GridBarrier { state, changed: Condvar::new() }
+    }
+
+    /// Records that a block has arrived. Returns the round whose end it waits for.
+    pub(crate) fn arrive(&self) -> u64 {
+        let mut state = self.lock();
+        state.arrived += 1;
+        let round = state.round;
+        self.release_if_complete(&mut state);
+        round
+    }
+
+    /// Waits for the other blocks. Returns false if the launch has failed meanwhile, and `None` after a
+    /// while, so that the program can end the launch.
+    pub(crate) fn wait(&self, grid: &Grid<'_>, round: u64) -> Option<bool> {
+        let mut state = self.lock();
+        while state.round == round && !grid.is_stopped() {
+            let waited = self.changed.wait_timeout(state, PERIOD);
+            let (guard, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+            state = guard;
+            if waited.timed_out() && grid.is_interrupted.is_some() {
+                return None;
+            }
+        }
+        Some(state.round != round)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, GridState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records that a block has ended, so that no other block waits for it.
+    pub(crate) fn leave(&self) {
+        let mut state = self.lock();
+        state.blocks -= 1;
+        self.release_if_complete(&mut state);
+    }
+
+    fn release_if_complete(&self, state: &mut GridState) {
+        if state.arrived > 0 && state.arrived >= state.blocks {
+            state.arrived = 0;
+            state.round += 1;
+            self.changed.notify_all();
         }
     }
 
-    /// Runs blocks on the calling thread for a short time, and the remaining ones on all threads.
-    fn run_all(&self, pool: &dyn Fn() -> Option<Arc<ThreadPool>>) {
-        let start = Instant::now();
-        let (mut done, mut step) = (0, 1);
-        while done < self.total && !self.is_stopped() {
-            let end = self.total.min(done + step);
-            self.work(done..end);
-            (done, step) = (end, step * 2);
-            if start.elapsed() > ALONE {
-                break;
-            }
-        }
-        let left = self.total - done;
-        if left == 0 || self.is_stopped() {
-            return;
-        }
-        let pool = if left > 1 { pool() } else { None };
-        let threads = pool.as_ref().map_or(1, |pool| pool.current_num_threads() as u64);
-        self.chunk.store((left / (threads * 16)).max(1), Ordering::Relaxed);
-        self.next.store(done, Ordering::Relaxed);
-        let Some(pool) = pool else { return self.work(0..0) };
-        let others = Others::of(self);
-        for _ in 1..threads.min(left) {
-            let task = others.task(0..0);
-            pool.spawn(move || task.run());
-        }
-        self.work(0..0);
+    fn wake(&self) {
+        // Notify under the lock. Otherwise a thread could check, miss the notification, and then wait.
+        let _state = self.lock();
+        self.changed.notify_all();
+    }
+}
+
+/// Records if other threads run blocks of a launch, and in which process.
+#[derive(Debug, Default)]
+pub(crate) struct Spread {
+    is_spread: AtomicBool,
+    process: AtomicU32,
+}
+
+impl Spread {
+    pub(crate) fn begin(&self) {
+        self.process.store(fork::generation(), Ordering::Relaxed);
+        self.is_spread.store(true, Ordering::Relaxed);
     }
 
-    /// Runs each block on its own thread.
-    fn run_together(&self, total: u64) {
-        let others = Others::of(self);
-        for block in 1..total {
-            let task = others.task(block..block + 1);
-            let name = "pygpu block".to_owned();
-            if let Err(error) = thread::Builder::new().name(name).spawn(move || task.run()) {
-                self.stop(Error::System(format!(
-                    "no thread for block {block} of {total} of a cooperative launch: {error}"
-                )));
-                break;
-            }
-        }
-        if !self.is_stopped() {
-            self.work(0..1);
-        }
+    /// Returns true in a child that a signal handler has forked from the process with these threads. They run
+    /// only in the parent, and the locks that they held stay locked.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.is_spread.load(Ordering::Relaxed)
+            && self.process.load(Ordering::Relaxed) != fork::generation()
     }
+}
+
+/// Creates the failure of a launch that the program has ended.
+pub(crate) fn interrupted(message: String) -> Error {
+    Error::Kernel(Failure { kind: FailureKind::Interrupted, message })
 }

@@ -5,9 +5,9 @@
 //! continues, or is abandoned. This happens only in the unit's own code, which holds no lock of the system;
 //! elsewhere it is postponed to the next barrier or signal.
 
-use crate::fault::{Interrupted, registered_worker};
+use crate::context::switch;
+use crate::fault::{Signals, is_in_unit, registered};
 use crate::fork::{self, OfProcess};
-use crate::worker::{Worker, ask};
 use std::ffi::{c_int, c_void};
 use std::mem;
 use std::ptr;
@@ -160,20 +160,32 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
         if (*info).si_code != libc::SI_TKILL {
             return others(signal, info, context);
         }
-        let Some(worker) = registered_worker() else { return };
-        match Interrupted::of(worker, context.cast()) {
-            Interrupted::Unit => {
-                (*worker).in_kernel.store(false, Ordering::Relaxed);
-                ask(worker);
-                (*worker).in_kernel.store(true, Ordering::Relaxed);
-            }
-            Interrupted::Elsewhere => {
-                Worker::ask_later(worker);
-                if (*worker).in_kernel.load(Ordering::Relaxed) {
-                    MISSED.store(true, Ordering::Relaxed);
-                }
-            }
+        let Some(signals) = registered() else { return };
+        if is_in_unit(signals, context.cast()) {
+            (*signals).in_kernel.store(false, Ordering::Relaxed);
+            ask(signals);
+            (*signals).in_kernel.store(true, Ordering::Relaxed);
+            return;
         }
+        // The thread asks at its next operation.
+        (*signals).to_ask.store(true, Ordering::Relaxed);
+        if (*signals).in_kernel.load(Ordering::Relaxed) {
+            MISSED.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Asks the program if the launch should continue. Returns if it should.
+///
+/// # Safety
+/// Called on a fibre of the worker with this state, or by a signal handler that has interrupted one.
+pub(crate) unsafe fn ask(signals: *mut Signals) {
+    // SAFETY: the caller's promise; the worker continues at home, and comes back or abandons the fibre.
+    unsafe {
+        (*signals).to_ask.store(false, Ordering::Relaxed);
+        (*signals).asks = true;
+        let home = (*signals).home.load(Ordering::Relaxed);
+        switch((*signals).asking.as_ptr(), home, 0);
     }
 }
 

@@ -1,4 +1,8 @@
-//! Shared memory in a unit: the names of its variables, and their sizes.
+//! Shared memory in a unit: its variables, their sizes, and what the linker adds.
+
+use crate::symbols::{Symbol, Symbols};
+use object::SymbolKind;
+use std::fmt::Write as _;
 
 /// The maximum shared memory of a block in bytes, static and dynamic, as on the largest GPUs.
 pub const MOST_SHARED_BYTES: u32 = 227 << 10;
@@ -46,6 +50,52 @@ pub(crate) fn is_shared(name: &str) -> bool {
 /// writes would race.
 pub(crate) fn is_guard(name: &str) -> bool {
     name.starts_with("_ZGV") || name == "__tls_guard"
+}
+
+/// Returns the symbols of static shared memory.
+pub(crate) fn static_shared(symbols: &Symbols) -> impl Iterator<Item = &Symbol> {
+    let all = symbols.defined.iter().filter(|it| it.kind == SymbolKind::Tls && it.bytes > 0);
+    all.filter(|it| is_shared(&it.name) && it.name != DYNAMIC_SHARED)
+}
+
+/// Returns the offsets of the guards of shared variables with constructors.
+pub(crate) fn guards(symbols: &Symbols) -> Vec<u64> {
+    let all = symbols.defined.iter().filter(|it| it.kind == SymbolKind::Tls && it.bytes > 0);
+    all.filter(|it| is_guard(&it.name)).map(|it| it.value).collect()
+}
+
+/// Returns the start and end of shared memory in thread-local memory, relative to the unit's variable
+/// `gpuarray_local`.
+pub(crate) fn shared_bounds(symbols: &Symbols) -> [i64; 2] {
+    let from = symbols.find("gpuarray_local").map_or(0, |it| it.value);
+    let all = || static_shared(symbols).chain(symbols.find(DYNAMIC_SHARED));
+    let begin = all().map(|it| it.value).min().unwrap_or(from);
+    let end = all().map(|it| it.value + it.bytes).max().unwrap_or(from);
+    [begin, end].map(|it| it.wrapping_sub(from) as i64)
+}
+
+/// Returns true for an object file that uses shared memory.
+pub(crate) fn uses_shared(symbols: &Symbols) -> bool {
+    symbols.undefined_thread_local().next().is_some() || static_shared(symbols).next().is_some()
+}
+
+/// Returns assembler text that defines the dynamic shared memory of a unit: one storage for all names.
+pub(crate) fn dynamic_shared(symbols: &Symbols) -> String {
+    let mut names = symbols.undefined_thread_local().peekable();
+    if names.peek().is_none() {
+        return String::new();
+    }
+    let mut text = String::from(".section .tbss,\"awT\",%nobits\n.balign 128\n");
+    for name in names {
+        let _ = write!(
+            text,
+            ".globl \"{name}\"\n.hidden \"{name}\"\n.type \"{name}\", %object\n\"{name}\":\n"
+        );
+    }
+    let bytes = MOST_SHARED_BYTES as usize + GUARD_BYTES;
+    let _ = writeln!(text, "{DYNAMIC_SHARED}:\n.zero {bytes}");
+    let _ = writeln!(text, ".type {DYNAMIC_SHARED}, %object\n.size {DYNAMIC_SHARED}, {bytes}");
+    text
 }
 
 #[cfg(test)]

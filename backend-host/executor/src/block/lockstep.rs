@@ -13,69 +13,10 @@
 //! thread does ends lockstep: [`Block::dissolve`] then records the wait of each thread. A barrier
 //! that releases all remaining threads starts lockstep again.
 
-use super::{BARRIERS, Barrier, Block, Next, Place};
+use super::{BARRIERS, Barrier, Block, Lockstep, Member, Next, Place};
 use crate::abi::{Combine, Lanes};
 use std::ffi::c_void;
 use std::ptr;
-
-/// A thread in lockstep.
-#[derive(Clone, Copy, Debug)]
-struct Member {
-    fiber: u32,
-    thread: u32,
-    place: Place,
-    /// True if the thread's last operation was a warp operation.
-    is_meeting: bool,
-}
-
-/// The state of the threads in lockstep.
-#[derive(Debug)]
-pub(crate) struct Lockstep {
-    /// False if the threads are not in lockstep. The other fields are then meaningless.
-    is_formed: bool,
-    /// In thread order. In a new block, threads are added when they are reached.
-    members: Vec<Member>,
-    /// The index of the first member that has not returned.
-    first: usize,
-    position: usize,
-    /// The barrier at which the first thread has arrived: the barrier of all threads, or
-    /// [`TOGETHER`](super::TOGETHER).
-    barrier: u32,
-    /// The number of threads that passed a nonzero predicate to the current barrier. `result` is the number
-    /// at the last barrier.
-    predicates: u32,
-    result: u32,
-    /// The number of lanes that wait for the rest of their warp, their operation and records, and the lanes
-    /// that met last.
-    met: usize,
-    operation: (Lanes, Option<Combine>),
-    records: [*mut c_void; 64],
-    group: Lanes,
-}
-
-impl Lockstep {
-    pub(super) fn new() -> Lockstep {
-        Lockstep {
-            is_formed: false,
-            members: Vec::new(),
-            first: 0,
-            position: 0,
-            barrier: 0,
-            predicates: 0,
-            result: 0,
-            met: 0,
-            operation: (0, None),
-            records: [ptr::null_mut(); 64],
-            group: 0,
-        }
-    }
-
-    fn restart(&mut self) {
-        self.is_formed = true;
-        self.members.clear();
-        (self.first, self.position, self.met, self.predicates) = (0, 0, 0, 0);
-    }
-}
 
 impl Block {
     /// Starts lockstep for a block whose threads are all unreached.

@@ -12,7 +12,7 @@ struct Arrival {
 
 /// The barriers at which the threads of a block have arrived.
 #[derive(Debug)]
-pub(super) struct Barriers {
+pub(crate) struct Barriers {
     /// For each thread, the number of block-wide barriers at which it has arrived.
     counts: Vec<u32>,
     /// The last even-numbered and the last odd-numbered barrier. Two are enough, because a thread that waits
@@ -21,12 +21,12 @@ pub(super) struct Barriers {
 }
 
 impl Barriers {
-    pub(super) fn new(threads: u32) -> Barriers {
+    pub(crate) fn new(threads: u32) -> Barriers {
         Barriers { counts: vec![0; threads as usize], arrivals: [None; 2] }
     }
 
     /// Begins another block.
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.counts.fill(0);
         self.arrivals = [None; 2];
     }
@@ -35,7 +35,7 @@ impl Barriers {
     ///
     /// # Errors
     /// The thread that arrived first and its source location, if that location differs.
-    pub(super) fn arrive(&mut self, thread: u32, place: Place) -> Result<(), (u32, String)> {
+    pub(crate) fn arrive(&mut self, thread: u32, place: Place) -> Result<(), (u32, String)> {
         let count = &mut self.counts[thread as usize];
         *count += 1;
         let number = *count;

@@ -1,21 +1,20 @@
-//! Checks for the block that is running.
+//! Checks for the block that the calling thread runs.
 
 use super::barriers::Barriers;
+use super::knowledge::Event;
 use super::launch::{History, Launch};
-use super::lookup::{Memory, MemoryKind, range_of};
-use super::memory::is_uninitialised;
+use super::lookup::{Lookup, MemoryKind};
+use super::memory::{fill_uninitialised, is_uninitialised};
 use super::order::Order;
-use super::report::{describe_access, describe_address, describe_earlier, describe_misaligned};
-use super::shadow::{Kind, New, Shadow};
-use crate::abi::Index;
+use super::shadow::{Earlier, Kind, New, Shadow};
+use crate::abi::{self, Index};
 use crate::error::FailureKind;
-use crate::grid::Grid;
-use crate::worker::Worker;
+use std::cell::Cell;
 use std::ops::Range;
 use std::ptr;
 
 /// The kind of an access, as in `check.h`.
-pub(super) const READ: u32 = 1;
+const READ: u32 = 1;
 const WRITE: u32 = 2;
 const ATOMIC: u32 = 4;
 const RELEASE: u32 = 8;
@@ -27,28 +26,28 @@ const OPERATION: u32 = 32;
 const PATIENCE: u32 = 64;
 
 /// A fault, and the kind of failure with which it ends the launch.
-pub(super) struct Fault {
-    pub(super) kind: FailureKind,
-    pub(super) message: String,
+pub(crate) struct Fault {
+    pub(crate) kind: FailureKind,
+    pub(crate) message: String,
 }
 
 /// An access of a kernel.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Access {
-    pub(super) address: usize,
-    pub(super) bytes: usize,
-    pub(super) how: u32,
-    pub(super) thread: u32,
+pub(crate) struct Access {
+    pub(crate) address: usize,
+    pub(crate) bytes: usize,
+    pub(crate) how: u32,
+    pub(crate) thread: u32,
     /// The code offset, from [`Lines::offset`](super::lines::Lines::offset).
-    pub(super) place: u32,
+    pub(crate) place: u32,
 }
 
 impl Access {
-    pub(super) fn range(&self) -> Range<usize> {
+    pub(crate) fn range(&self) -> Range<usize> {
         self.address..self.address.saturating_add(self.bytes)
     }
 
-    pub(super) fn is(&self, how: u32) -> bool {
+    pub(crate) fn is(&self, how: u32) -> bool {
         self.how & how != 0
     }
 
@@ -64,29 +63,22 @@ impl Access {
 
 /// A plain read that races with atomic writes, unless the thread compares the variable with the value it has
 /// read before it writes: `old = *p; do { seen = old; old = atomicCAS(p, seen, ...); } while (old != seen)`.
-pub(super) struct Doubtful {
+pub(crate) struct Doubtful {
     address: usize,
     thread: u32,
-    pub(super) fault: Fault,
+    pub(crate) fault: Fault,
 }
 
 /// The checks of the block that the calling thread runs.
-pub(super) struct Block {
+pub(crate) struct Block {
     launch: *const Launch<'static>,
-    /// The addresses of the launch's parameters; the loop over threads reads them.
-    pub(super) grid: Range<usize>,
     blocks: Index,
     threads: Index,
-    pub(super) shared: Vec<Memory>,
-    /// The unit's thread-local memory of this thread.
-    pub(super) local: Range<usize>,
-    /// The memory of the last accesses.
-    pub(super) recent: [Memory; 8],
-    pub(super) next_recent: usize,
+    pub(crate) lookup: Lookup,
     shared_history: Shadow,
-    pub(super) order: Order,
-    pub(super) barriers: Barriers,
-    pub(super) doubtful: Option<Doubtful>,
+    pub(crate) order: Order,
+    pub(crate) barriers: Barriers,
+    pub(crate) doubtful: Option<Doubtful>,
     atomic_accesses: u32,
     /// The number of grid barriers that the block has passed.
     grid_rounds: u64,
@@ -94,55 +86,60 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Creates the checks for the blocks that the calling thread runs.
-    pub(super) fn new(launch: &Launch<'_>, grid: &Grid<'_>) -> Block {
-        let local = launch.library.local_base() as usize;
+    /// Creates the checks for the blocks that the calling thread runs. Its thread-local memory is at `local`.
+    fn new(
+        launch: &Launch<'_>,
+        shape: &abi::Launch,
+        warp_size: u32,
+        local: usize,
+        is_cooperative: bool,
+    ) -> Block {
+        let threads = shape.block.count();
         Block {
             launch: ptr::from_ref(launch).cast(),
-            grid: range_of(&grid.launch),
-            blocks: grid.launch.grid,
-            threads: grid.launch.block,
-            shared: launch.shared(local),
-            local: local..local + launch.unit.local_bytes,
-            recent: Default::default(),
-            next_recent: 0,
+            blocks: shape.grid,
+            threads: shape.block,
+            lookup: Lookup::new(launch, shape, local),
             shared_history: Shadow::default(),
-            order: Order::new(grid.threads(), grid.warp_size),
-            barriers: Barriers::new(grid.threads()),
+            order: Order::new(threads, warp_size),
+            barriers: Barriers::new(threads),
             doubtful: None,
             atomic_accesses: 0,
             grid_rounds: 0,
-            is_cooperative: grid.barrier.is_some(),
+            is_cooperative,
         }
     }
 
-    pub(super) fn launch(&self) -> &Launch<'_> {
+    pub(crate) fn launch(&self) -> &Launch<'_> {
         // SAFETY: the launch outlives the blocks that run in it.
         unsafe { &*self.launch }
     }
 
-    pub(super) fn begin(&mut self, linear: u64) {
+    pub(crate) fn begin(&mut self, linear: u64) {
         // Blocks that are far enough apart to have the same number are not distinguished.
         self.order.begin((linear as u32).wrapping_add(1));
         self.barriers.begin();
         if self.launch().checking.checks.uninitialised {
-            for memory in &self.shared {
+            for memory in &self.lookup.shared {
+                let Range { start, end } = memory.range;
                 // SAFETY: the memory belongs to the calling thread, and no kernel uses it now.
-                unsafe {
-                    super::fill_uninitialised(memory.range.start as *mut u8, memory.range.len())
-                };
+                unsafe { fill_uninitialised(start as *mut u8, end - start) };
             }
         }
     }
 
+    fn line(&self, place: u32) -> String {
+        self.launch().unit.lines.describe(place)
+    }
+
     /// Formats a thread as `thread (3, 0, 0)`.
-    pub(super) fn name_of(&self, thread: u32) -> String {
+    pub(crate) fn name_of(&self, thread: u32) -> String {
         let Index { x, y, .. } = self.threads;
         format!("thread ({}, {}, {})", thread % x, thread / x % y, thread / x / y)
     }
 
     /// Formats another block of [`Order`] as ` of block (1, 0, 0)`. Returns an empty string for this block.
-    pub(super) fn name_of_block(&self, block: u32) -> String {
+    pub(crate) fn name_of_block(&self, block: u32) -> String {
         if block == self.order.block {
             return String::new();
         }
@@ -151,18 +148,24 @@ impl Block {
         format!(" of block ({}, {}, {})", linear % x, linear / x % y, linear / x / y)
     }
 
-    /// Checks an access before it is made.
+    /// Checks an access before it is made. `of_worker` finds the memory of the thread's worker.
     ///
     /// # Errors
     /// The fault.
-    pub(super) fn check(&mut self, worker: *mut Worker, access: Access) -> Result<(), Fault> {
+    pub(crate) fn check(
+        &mut self,
+        access: Access,
+        of_worker: impl Fn(usize) -> Option<Range<usize>>,
+    ) -> Result<(), Fault> {
         self.resolve(access)?;
         let is_placed = access.address.is_multiple_of(access.bytes) || !access.is(OPERATION);
         if !is_placed && self.launch().checking.checks.arithmetic {
-            let message = describe_misaligned(self, &access);
+            let message = self.describe_misaligned(&access);
             return Err(Fault { kind: FailureKind::Address, message });
         }
-        let Some(memory) = self.memory(worker, access.address) else {
+        // SAFETY: the launch outlives the blocks that run in it.
+        let launch = unsafe { &*self.launch };
+        let Some(memory) = self.lookup.memory(launch, access.address, of_worker) else {
             return self.outside(access);
         };
         let is_read_only = matches!(memory.kind, MemoryKind::ReadOnly | MemoryKind::Literal);
@@ -207,7 +210,7 @@ impl Block {
     }
 
     /// Returns the fault of a doubtful read whose thread now waits.
-    pub(super) fn waits(&mut self) -> Result<(), Fault> {
+    pub(crate) fn waits(&mut self) -> Result<(), Fault> {
         self.doubtful.take().map_or(Ok(()), |it| Err(it.fault))
     }
 
@@ -221,7 +224,7 @@ impl Block {
         let shadow = if shared { &mut self.shared_history } else { global };
         let order = &self.order;
         if !order.is_exhausted() {
-            let is_before = |event: super::order::Event| {
+            let is_before = |event: Event| {
                 // The shared memory of another block is different memory.
                 shared && event.block != order.block
                     || order.is_before(event, access.thread, publications)
@@ -234,8 +237,7 @@ impl Block {
             };
             if let Some(earlier) = shadow.access(access.address, access.bytes, &new, is_before) {
                 let is_doubtful = (new.kind, earlier.kind) == (Kind::Read, Kind::AtomicWrite);
-                let earlier = describe_earlier(self, &earlier);
-                let what = format!(", in a race with {earlier}");
+                let what = format!(", in a race with {}", self.describe_earlier(&earlier));
                 let how = if access.is(ATOMIC) { " by an atomic access" } else { "" };
                 let fault = self.fault(FailureKind::Race, access, how, &what);
                 if !is_doubtful || self.doubtful.is_some() {
@@ -258,7 +260,7 @@ impl Block {
     }
 
     /// Records that a thread continues after a barrier of a part of the block.
-    pub(super) fn leave_part(&mut self, thread: u32, barrier: u32) {
+    pub(crate) fn leave_part(&mut self, thread: u32, barrier: u32) {
         // An address that no variable has.
         let key = usize::MAX - (self.order.block as usize * 32 + barrier as usize);
         // SAFETY: the launch outlives the blocks that run in it.
@@ -267,7 +269,7 @@ impl Block {
     }
 
     /// Records that a thread continues after the barrier of the grid. No earlier access matters any longer.
-    pub(super) fn leave_grid(&mut self, thread: u32) {
+    pub(crate) fn leave_grid(&mut self, thread: u32) {
         if !self.order.leave(thread) {
             return;
         }
@@ -281,7 +283,7 @@ impl Block {
     }
 
     /// Returns true if, before this access, other blocks of a cooperative launch should get their turn.
-    pub(super) fn is_to_wait(&mut self, access: &Access) -> bool {
+    pub(crate) fn is_to_wait(&mut self, access: &Access) -> bool {
         if !self.is_cooperative || !access.is(ATOMIC) {
             return false;
         }
@@ -293,7 +295,7 @@ impl Block {
         if !self.launch().checking.checks.bounds {
             return Ok(());
         }
-        let what = match describe_address(self, access.address) {
+        let what = match self.lookup.describe(self.launch(), access.address) {
             Some(nearest) if nearest.is_freed => " of freed memory",
             _ => " outside any live allocation",
         };
@@ -302,9 +304,108 @@ impl Block {
 
     /// Creates the fault for an access. `bytes` and `what` describe the accessed bytes and the problem.
     fn fault(&self, kind: FailureKind, access: Access, bytes: &str, what: &str) -> Fault {
-        let bytes = describe_access(self, &access, bytes);
-        let place = describe_address(self, access.address)
-            .map_or_else(String::new, |nearest| format!(", {}", nearest.text));
-        Fault { kind, message: format!("{bytes}{what}: address {:#x}{place}", access.address) }
+        let Access { address, .. } = access;
+        let bytes = self.describe_access(&access, bytes);
+        let place = self.lookup.describe(self.launch(), address);
+        let place = place.map_or_else(String::new, |nearest| format!(", {}", nearest.text));
+        Fault { kind, message: format!("{bytes}{what}: address {address:#x}{place}") }
+    }
+
+    /// Describes an access, as in `thread (3, 0, 0) reads 4 bytes of freed memory in kernel.cu:7`. `what` is ` of
+    /// freed memory` or empty.
+    fn describe_access(&self, access: &Access, what: &str) -> String {
+        let verb = if access.is(READ) { "reads" } else { "writes" };
+        let Access { bytes, thread, place, .. } = *access;
+        let line = self.line(place);
+        let unit = if bytes == 1 { "byte" } else { "bytes" };
+        format!("{} {verb} {bytes} {unit}{what} in {line}", self.name_of(thread))
+    }
+
+    /// Describes an atomic operation at a misaligned address.
+    fn describe_misaligned(&self, access: &Access) -> String {
+        let Access { address, bytes, thread, place, .. } = *access;
+        let line = self.line(place);
+        format!(
+            "{} accesses {bytes} bytes at {address:#x} by an atomic operation, in {line}: the address \
+             is not a multiple of {bytes}",
+            self.name_of(thread)
+        )
+    }
+
+    /// Describes an earlier access, as in `a write by thread (3, 0, 0) of block (1, 0, 0) in kernel.cu:7`.
+    fn describe_earlier(&self, earlier: &Earlier) -> String {
+        let what = match earlier.kind {
+            Kind::Read => "a read",
+            Kind::Write => "a write",
+            Kind::AtomicRead | Kind::AtomicWrite => "an atomic access",
+        };
+        let thread = self.name_of(earlier.event.thread);
+        let of_block = self.name_of_block(earlier.event.block);
+        let line = self.line(earlier.place);
+        format!("{what} by {thread}{of_block} in {line}")
+    }
+}
+
+thread_local! {
+    static CURRENT: Cell<*mut Block> = const { Cell::new(ptr::null_mut()) };
+}
+
+impl Launch<'_> {
+    /// Lets the calling thread run blocks of a launch with this shape, with checks, while the result lives. The
+    /// unit's thread-local memory is at `local`.
+    pub(crate) fn begin(
+        &self,
+        shape: &abi::Launch,
+        warp_size: u32,
+        local: usize,
+        is_cooperative: bool,
+    ) -> Running {
+        self.turn.take();
+        let block = Block::new(self, shape, warp_size, local, is_cooperative);
+        let block = Box::into_raw(Box::new(block));
+        CURRENT.set(block);
+        Running(block)
+    }
+}
+
+/// Ends the checks of the calling thread when it is dropped.
+pub(crate) struct Running(*mut Block);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        CURRENT.set(ptr::null_mut());
+        // SAFETY: `begin` created it from a box, and the launch outlives this object.
+        let block = unsafe { Box::from_raw(self.0) };
+        block.launch().turn.leave();
+    }
+}
+
+/// Returns the checks of the calling thread, or null if it runs without checks.
+pub(crate) fn current() -> *mut Block {
+    CURRENT.get()
+}
+
+/// Ends the block of the calling thread. Returns a fault that is only certain now.
+pub(crate) fn end_block() -> Option<(FailureKind, String)> {
+    // SAFETY: the object belongs to this thread, and the only reference to it ends here.
+    let Fault { kind, message } = unsafe { current().as_mut() }?.doubtful.take()?.fault;
+    Some((kind, message))
+}
+
+/// Describes an access that faulted without a call of the compiler's hooks: a write to read-only memory.
+/// Returns `None` for any other access, or if the calling thread runs without checks.
+pub(crate) fn describe_fault(address: usize, instruction: usize) -> Option<String> {
+    // SAFETY: the object belongs to this thread, and the only reference to it ends here.
+    let unit = unsafe { current().as_ref() }?.launch().unit;
+    let line = || unit.lines.describe(unit.lines.offset(instruction + 1));
+    unit.is_read_only(address)
+        .then(|| format!("a write to address {address:#x}, which can only be read, in {}", line()))
+}
+
+/// Begins a block on the calling thread, if it runs with checks.
+pub(crate) fn begin_block(linear: u64) {
+    // SAFETY: the object belongs to this thread, and the only reference to it ends here.
+    if let Some(block) = unsafe { current().as_mut() } {
+        block.begin(linear);
     }
 }

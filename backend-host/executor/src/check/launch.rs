@@ -1,106 +1,128 @@
-//! A checked launch, and the thread that runs its blocks.
+//! A checked launch: what it checks for, and the history that its blocks share.
 
-use super::block::{Block, Fault};
-use super::publications::Publications;
+use super::knowledge::Publications;
 use super::shadow::Shadow;
-use super::{Checking, Turn, Unit};
-use crate::error::FailureKind;
-use crate::grid::Grid;
-use crate::library::Library;
-use std::cell::{Cell, RefCell};
+use super::unit::Unit;
+use std::cell::RefCell;
 use std::ops::Range;
-use std::ptr;
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// The faults that a launch checks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checks {
+    /// Accesses outside of live allocations, and to freed memory.
+    pub bounds: bool,
+    /// Reads of memory that has never been written.
+    pub uninitialised: bool,
+    /// Races: unordered accesses of two threads to the same memory, of which at least one writes and at least
+    /// one is not atomic.
+    pub races: bool,
+    /// Threads of a block that wait at different barriers.
+    pub barriers: bool,
+    /// Integer divisions by zero, and misaligned addresses.
+    pub arithmetic: bool,
+}
+
+impl Checks {
+    /// All checks.
+    pub const ALL: Checks =
+        Checks { bounds: true, uninitialised: true, races: true, barriers: true, arithmetic: true };
+}
+
+/// An allocation, for reports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Allocation {
+    /// The addresses of the allocation.
+    pub range: Range<usize>,
+    /// False if the memory was freed and its addresses have not been reused.
+    pub is_live: bool,
+    /// A description, and the place of the allocation: `array of shape (3,) and dtype int32, allocated at
+    /// a.py:7`.
+    pub description: String,
+}
+
+/// Information about memory that the launch did not allocate.
+pub trait Memory: Sync {
+    /// Returns the live allocation that contains an address.
+    fn live(&self, address: usize) -> Option<Range<usize>>;
+
+    /// Returns the live or freed allocation that contains an address or is closest to it.
+    fn nearest(&self, address: usize) -> Option<Allocation>;
+}
+
+/// The parameters of a checked launch.
+#[derive(Clone, Copy)]
+#[expect(missing_debug_implementations, reason = "the memory is the caller's")]
+pub struct Checking<'a> {
+    /// The faults to check for.
+    pub checks: Checks,
+    /// The memory that the kernel may access.
+    pub memory: &'a dyn Memory,
+    /// The dynamic shared memory of a block, in bytes.
+    pub shared_bytes: u32,
+}
 
 /// A checked launch.
 pub(crate) struct Launch<'a> {
-    pub(super) checking: Checking<'a>,
-    pub(super) unit: &'a Unit,
-    pub(super) library: &'a Library,
-    /// Memory that the loop over threads reads, in addition to the kernel's own.
-    pub(super) arguments: Vec<Range<usize>>,
+    pub(crate) checking: Checking<'a>,
+    pub(crate) unit: &'a Unit,
+    /// Memory of the executor that a unit reads: the launch's parameters, and the executor's table.
+    pub(crate) own: Vec<Range<usize>>,
     pub(crate) turn: Turn,
     /// Used only by the thread whose turn it is.
-    pub(super) history: RefCell<History>,
+    pub(crate) history: RefCell<History>,
 }
 
 /// The history that all blocks share.
 #[derive(Debug, Default)]
-pub(super) struct History {
-    pub(super) global: Shadow,
-    pub(super) publications: Publications,
+pub(crate) struct History {
+    pub(crate) global: Shadow,
+    pub(crate) publications: Publications,
     /// The number of barriers that the whole grid has passed.
-    pub(super) grid_rounds: u64,
+    pub(crate) grid_rounds: u64,
 }
 
 impl<'a> Launch<'a> {
-    /// Creates a launch. `arguments` are the ranges that hold the launch's parameters.
+    /// Creates a launch. `own` is memory of the executor that the unit may read.
     pub(crate) fn new(
         checking: Checking<'a>,
         unit: &'a Unit,
-        library: &'a Library,
-        arguments: Vec<Range<usize>>,
+        own: Vec<Range<usize>>,
     ) -> Launch<'a> {
-        Launch {
-            checking,
-            unit,
-            library,
-            arguments,
-            turn: Turn::default(),
-            history: RefCell::default(),
+        Launch { checking, unit, own, turn: Turn::default(), history: RefCell::default() }
+    }
+}
+
+/// The right to run, granted in the order of requests: the operating-system threads that run the blocks of a
+/// cooperative launch take turns.
+#[derive(Debug, Default)]
+pub(crate) struct Turn {
+    state: Mutex<Tickets>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Tickets {
+    next: u64,
+    serving: u64,
+}
+
+impl Turn {
+    /// Waits for the turn.
+    pub(crate) fn take(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = state.next;
+        state.next += 1;
+        while state.serving != own {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    /// Lets the calling thread run blocks with checks while the result lives.
-    pub(crate) fn begin(&'a self, grid: &Grid<'_>) -> Running {
-        self.turn.take();
-        let block = Box::into_raw(Box::new(Block::new(self, grid)));
-        CURRENT.set(block);
-        Running(block)
-    }
-}
-
-thread_local! {
-    static CURRENT: Cell<*mut Block> = const { Cell::new(ptr::null_mut()) };
-}
-
-/// Ends the checks of the calling thread when it is dropped.
-pub(crate) struct Running(*mut Block);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        CURRENT.set(ptr::null_mut());
-        // SAFETY: `begin` created it from a box, and the launch outlives this object.
-        let block = unsafe { Box::from_raw(self.0) };
-        block.launch().turn.leave();
-    }
-}
-
-/// Returns the checks of the calling thread, or null if it runs without checks.
-pub(super) fn current() -> *mut Block {
-    CURRENT.get()
-}
-
-/// Ends the block of the calling thread. Returns a fault that is only certain now.
-pub(crate) fn end_block() -> Option<(FailureKind, String)> {
-    // SAFETY: the object belongs to this thread, and the only reference to it ends here.
-    let Fault { kind, message } = unsafe { current().as_mut() }?.doubtful.take()?.fault;
-    Some((kind, message))
-}
-
-/// Describes an access that faulted without a call of the compiler's hooks: a write to read-only memory.
-/// Returns `None` for any other access, or if the calling thread runs without checks.
-pub(crate) fn describe_fault(address: usize, instruction: usize) -> Option<String> {
-    // SAFETY: the object belongs to this thread, and the only reference to it ends here.
-    let unit = unsafe { current().as_ref() }?.launch().unit;
-    let line = || unit.lines.describe(unit.lines.offset(instruction + 1));
-    unit.is_read_only(address)
-        .then(|| format!("a write to address {address:#x}, which can only be read, in {}", line()))
-}
-
-/// Begins a block on the calling thread, if it runs with checks.
-pub(crate) fn begin_block(linear: u64) {
-    // SAFETY: the object belongs to this thread, and the only reference to it ends here.
-    if let Some(block) = unsafe { current().as_mut() } {
-        block.begin(linear);
+    /// Ends the turn.
+    pub(crate) fn leave(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.serving += 1;
+        drop(state);
+        self.changed.notify_all();
     }
 }

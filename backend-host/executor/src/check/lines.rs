@@ -13,7 +13,7 @@ pub(crate) fn folder_option() -> Option<String> {
 }
 
 /// Returns true for a file of the language's headers, given the name that the compiler uses.
-pub(super) fn is_of_language(file: &str) -> bool {
+pub(crate) fn is_of_language(file: &str) -> bool {
     let is_header = |name: &str| file == name || file.ends_with(&format!("/{name}"));
     cuda_c::headers().any(|(name, _)| is_header(name))
 }
@@ -26,18 +26,18 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    pub(super) fn new(image: &[u8], base: usize) -> Lines {
+    pub(crate) fn new(image: &[u8], base: usize) -> Lines {
         Lines { image: image.to_vec(), base }
     }
 
     /// Converts an address to an offset in the unit. An offset is small enough to be stored for each access.
-    pub(super) fn offset(&self, address: usize) -> u32 {
+    pub(crate) fn offset(&self, address: usize) -> u32 {
         u32::try_from(address.wrapping_sub(self.base)).unwrap_or(0)
     }
 
     /// Returns `file:line` of the call before an offset from [`Lines::offset`]. Without `addr2line`, or if no
     /// line is found, returns a text that says so.
-    pub(super) fn describe(&self, offset: u32) -> String {
+    pub(crate) fn describe(&self, offset: u32) -> String {
         let found = self.frames(offset.wrapping_sub(1)).unwrap_or_default();
         let is_of_program = |line: &&String| {
             let (file, _) = line.rsplit_once(':').unwrap_or((line, ""));

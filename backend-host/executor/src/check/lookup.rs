@@ -1,14 +1,13 @@
 //! Finds the allocation or variable that contains an address, if a kernel may access it.
 
-use super::block::Block;
-use super::heap;
-use super::launch::Launch;
-use crate::worker::{self, Worker};
+use super::launch::{Allocation, Launch};
+use super::memory::{containing, live};
+use crate::abi;
 use std::ops::Range;
 use std::ptr;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum MemoryKind {
+pub(crate) enum MemoryKind {
     /// Memory that is not checked: stacks, and the parameters of the launch.
     #[default]
     Own,
@@ -22,59 +21,75 @@ pub(super) enum MemoryKind {
 
 /// Memory that may be accessed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Memory {
-    pub(super) range: Range<usize>,
-    pub(super) kind: MemoryKind,
+pub(crate) struct Memory {
+    pub(crate) range: Range<usize>,
+    pub(crate) kind: MemoryKind,
 }
 
-pub(super) fn range_of<T>(value: &T) -> Range<usize> {
-    let start = ptr::from_ref(value) as usize;
-    start..start + size_of::<T>()
+/// The memory of the thread that runs blocks.
+pub(crate) struct Lookup {
+    /// The shared variables, in the order of the unit's.
+    pub(crate) shared: Vec<Memory>,
+    /// The parameters of the launch, which the loop over threads reads.
+    parameters: Range<usize>,
+    /// The unit's thread-local memory of this thread.
+    local: Range<usize>,
+    /// The memory of the last accesses.
+    recent: [Memory; 8],
+    next_recent: usize,
 }
 
-impl Launch<'_> {
-    /// Returns the shared memory of the thread whose thread-local memory is at `local`.
-    pub(super) fn shared(&self, local: usize) -> Vec<Memory> {
-        let shared = self.unit.locals.iter().filter(|it| !it.shared_name.is_empty());
-        let memories = shared.map(|it| {
+impl Lookup {
+    /// Creates the lookup for the calling thread, whose thread-local memory of the unit is at `local`.
+    pub(crate) fn new(launch: &Launch<'_>, shape: &abi::Launch, local: usize) -> Lookup {
+        let parameters = ptr::from_ref(shape) as usize;
+        let shared = launch.unit.shared_variables().map(|it| {
             let start = local + it.range.start;
             let bytes = match it.is_dynamic {
-                true => it.range.len().min(self.checking.shared_bytes as usize),
+                true => it.range.len().min(launch.checking.shared_bytes as usize),
                 false => it.range.len(),
             };
             Memory { range: start..start + bytes, kind: MemoryKind::Shared }
         });
-        memories.collect()
+        Lookup {
+            shared: shared.collect(),
+            parameters: parameters..parameters + size_of::<abi::Launch>(),
+            local: local..local + launch.unit.local_bytes,
+            recent: Default::default(),
+            next_recent: 0,
+        }
     }
-}
 
-impl Block {
     /// Clears the cache of recent lookups after memory was freed.
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.recent = Default::default();
     }
 
-    /// Returns the memory that contains an address, if a kernel may access it.
-    pub(super) fn memory(&mut self, worker: *mut Worker, address: usize) -> Option<Memory> {
+    /// Returns the memory that contains an address, if a kernel may access it. `of_worker` finds the memory of the
+    /// thread's worker.
+    pub(crate) fn memory(
+        &mut self,
+        launch: &Launch<'_>,
+        address: usize,
+        of_worker: impl Fn(usize) -> Option<Range<usize>>,
+    ) -> Option<Memory> {
         if let Some(known) = self.recent.iter().find(|it| it.range.contains(&address)) {
             return Some(known.clone());
         }
-        let memory = self.look_up(worker, address)?;
+        let memory = match of_worker(address) {
+            Some(range) => Memory { range, kind: MemoryKind::Own },
+            None => self.look_up(launch, address)?,
+        };
         self.recent[self.next_recent] = memory.clone();
         self.next_recent = (self.next_recent + 1) % self.recent.len();
         Some(memory)
     }
 
-    fn look_up(&self, worker: *mut Worker, address: usize) -> Option<Memory> {
-        let own = |range| Memory { range, kind: MemoryKind::Own };
-        let global = |range| Memory { range, kind: MemoryKind::Global };
-        if let Some(range) = worker::memory_of(worker, address) {
-            return Some(own(range));
-        }
+    fn look_up(&self, launch: &Launch<'_>, address: usize) -> Option<Memory> {
+        let Launch { unit, own, checking, .. } = launch;
         if self.local.contains(&address) {
-            return self.local_memory(address);
+            return self.local_memory(launch, address);
         }
-        let Launch { unit, arguments, checking, .. } = self.launch();
         if let Some((variable, _)) = unit.variable(address) {
             let kind = match unit.is_read_only(address) {
                 true => MemoryKind::ReadOnly,
@@ -89,20 +104,20 @@ impl Block {
             };
             return Some(Memory { range: address..address + 1, kind });
         }
-        let live = checking.memory.live(address).or_else(|| heap::live(address));
-        live.map(global).or_else(|| {
-            let executor = range_of(&super::CHECKED_EXECUTOR);
-            let mut own_ranges = arguments.iter().chain([&self.grid, &executor]);
-            own_ranges.find(|range| range.contains(&address)).cloned().map(own)
-        })
+        if let Some(range) = checking.memory.live(address).or_else(|| live(address)) {
+            return Some(Memory { range, kind: MemoryKind::Global });
+        }
+        let mut own = own.iter().chain([&self.parameters]);
+        let range = own.find(|range| range.contains(&address))?.clone();
+        Some(Memory { range, kind: MemoryKind::Own })
     }
 
     /// Returns shared memory, or a variable of the executor.
-    fn local_memory(&self, address: usize) -> Option<Memory> {
+    fn local_memory(&self, launch: &Launch<'_>, address: usize) -> Option<Memory> {
         let shared = self.shared.iter().find(|memory| memory.range.contains(&address));
         shared.cloned().or_else(|| {
             let offset = address - self.local.start;
-            let mut own = self.launch().unit.locals.iter().filter(|it| it.shared_name.is_empty());
+            let mut own = launch.unit.locals.iter().filter(|it| it.shared_name.is_empty());
             let found = own.find(|it| it.range.contains(&offset))?;
             let range = self.local.start + found.range.start..self.local.start + found.range.end;
             Some(Memory { range, kind: MemoryKind::Own })
@@ -111,15 +126,95 @@ impl Block {
 
     /// Returns the range and name of the shared variable that contains an address or precedes it, or of the
     /// first one.
-    pub(super) fn shared_near(&self, address: usize) -> Option<(Range<usize>, String)> {
+    fn shared_near(&self, launch: &Launch<'_>, address: usize) -> Option<(Range<usize>, String)> {
         if !self.local.contains(&address) {
             return None;
         }
-        let locals = self.launch().unit.locals.iter().filter(|it| !it.shared_name.is_empty());
         let start = |(_, memory): &(_, &Memory)| memory.range.start;
-        let shared = locals.zip(&self.shared);
+        let shared = launch.unit.shared_variables().zip(&self.shared);
         let behind = shared.clone().filter(|it| start(it) <= address).max_by_key(start);
         let (local, memory) = behind.or_else(|| shared.min_by_key(start))?;
         Some((memory.range.clone(), local.shared_name.clone()))
+    }
+
+    /// Describes an address relative to the nearest allocation.
+    pub(crate) fn describe(&self, launch: &Launch<'_>, address: usize) -> Option<Nearest> {
+        let of_unit = || {
+            let (range, name) = launch.unit.variable(address)?.clone();
+            Some((range, format!("variable {}", plain(&name))))
+        };
+        let of_block = || {
+            let (range, name) = self.shared_near(launch, address)?;
+            Some((range, format!("shared memory {}", plain(&name))))
+        };
+        if let Some((range, what)) = of_unit().or_else(of_block) {
+            return Some(Nearest { is_freed: false, text: position(address, &range, &what) });
+        }
+        let nearest = containing(address).or_else(|| launch.checking.memory.nearest(address))?;
+        let Allocation { range, is_live, description } = nearest;
+        let distance = range.start.saturating_sub(address).max(address.saturating_sub(range.end));
+        if distance > FAR {
+            return None;
+        }
+        let is_freed = !is_live && range.contains(&address);
+        Some(Nearest { is_freed, text: position(address, &range, &description) })
+    }
+}
+
+/// The distance in bytes from which an address is unrelated to an allocation.
+const FAR: usize = 1 << 20;
+
+/// A description of the memory at an address.
+pub(crate) struct Nearest {
+    pub(crate) is_freed: bool,
+    pub(crate) text: String,
+}
+
+fn position(address: usize, range: &Range<usize>, what: &str) -> String {
+    let Range { start, end } = *range;
+    let bytes = end - start;
+    let place = match address {
+        _ if address < start => format!("{} bytes before the start of", start - address),
+        _ if address >= end => format!("{} bytes behind the end of", address - end),
+        _ => format!("offset {} of", address - start),
+    };
+    format!("{place} the {bytes} bytes at {start:#x}, {what}")
+}
+
+/// Returns the last part of a mangled name.
+fn plain(name: &str) -> String {
+    let mut rest = name;
+    let mut last = None;
+    while let Some(start) = rest.find(|it: char| it.is_ascii_digit()) {
+        let digits =
+            rest[start..].find(|it: char| !it.is_ascii_digit()).unwrap_or(rest.len() - start);
+        let Ok(length) = rest[start..start + digits].parse::<usize>() else { break };
+        let begin = start + digits;
+        match rest.get(begin..begin + length) {
+            Some(part) if length > 0 => {
+                last = Some(part);
+                rest = &rest[begin + length..];
+            }
+            _ => rest = &rest[begin..],
+        }
+    }
+    match last {
+        Some(part) if name.starts_with("_Z") => part.to_owned(),
+        _ if name == crate::shared_memory::DYNAMIC_SHARED => "of dynamic size".to_owned(),
+        _ => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn names_are_those_of_the_program() {
+        assert_eq!(plain("_ZZ6kernelE4tile"), "tile");
+        assert_eq!(plain("_ZL5table"), "table");
+        assert_eq!(plain("numbers2"), "numbers2");
+        assert_eq!(plain("_ZZ3sumIfEvPT_E5parts_0"), "parts");
+        assert_eq!(plain("gpuarray_dynamic_shared"), "of dynamic size");
     }
 }

@@ -7,46 +7,12 @@
 //! - Of each lane of its warp, the accesses up to a certain time.
 //! - By atomic operations, for each variable, how many of its *publications* it has seen.
 
-use super::publications::{Publication, Publications, Seen};
+use super::knowledge::{Event, Knowledge, LANES, Publication, Publications, Seen};
 use crate::abi::Lanes;
 use std::sync::Arc;
 
-/// The maximum number of lanes in a warp.
-const LANES: usize = 64;
-
 /// The maximum time of a block. Later events are not ordered, and races after it are not reported.
-pub(super) const MOST_TIME: u32 = (1 << 26) - 1;
-
-/// The accesses that a thread knows of, or that its fence covers.
-#[derive(Clone, Debug)]
-pub(super) struct Knowledge {
-    /// Everything in the block before this time.
-    pub(super) before: u32,
-    /// For each lane of the thread's warp, everything up to and including this time.
-    pub(super) lanes: [u32; LANES],
-    /// The same for each thread of the block: the accesses covered by fences before the last barrier.
-    pub(super) threads: Option<Arc<[u32]>>,
-    /// The publications that were seen.
-    pub(super) seen: Arc<Seen>,
-}
-
-impl Knowledge {
-    fn new() -> Knowledge {
-        Knowledge { before: 0, lanes: [0; LANES], threads: None, seen: Arc::default() }
-    }
-
-    fn join(&mut self, other: &Knowledge) {
-        self.before = self.before.max(other.before);
-        for (own, other) in self.lanes.iter_mut().zip(other.lanes) {
-            *own = (*own).max(other);
-        }
-        // Within a block, later knowledge includes earlier knowledge.
-        if other.threads.is_some() && (self.threads.is_none() || other.before >= self.before) {
-            self.threads.clone_from(&other.threads);
-        }
-        Seen::join(&mut self.seen, &other.seen);
-    }
-}
+pub(crate) const MOST_TIME: u32 = (1 << 26) - 1;
 
 /// A thread of the block.
 #[derive(Debug)]
@@ -80,21 +46,13 @@ impl Thread {
 /// Marks a thread that waits for lanes of its warp, instead of a barrier's number.
 const WARP: u32 = u32::MAX;
 
-/// A past access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Event {
-    pub(super) block: u32,
-    pub(super) thread: u32,
-    pub(super) time: u32,
-}
-
 /// The order within the running block.
 #[derive(Debug)]
-pub(super) struct Order {
+pub(crate) struct Order {
     /// The number of the block, from 1.
-    pub(super) block: u32,
+    pub(crate) block: u32,
     warp_size: u32,
-    pub(super) time: u32,
+    pub(crate) time: u32,
     round_start: u32,
     /// Counts the rounds of all blocks.
     round: u64,
@@ -104,7 +62,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    pub(super) fn new(threads: u32, warp_size: u32) -> Order {
+    pub(crate) fn new(threads: u32, warp_size: u32) -> Order {
         Order {
             block: 0,
             warp_size,
@@ -118,7 +76,7 @@ impl Order {
     }
 
     /// Begins another block.
-    pub(super) fn begin(&mut self, block: u32) {
+    pub(crate) fn begin(&mut self, block: u32) {
         let is_clean = !self.has_fences && !self.has_acquired;
         self.block = block;
         (self.time, self.round_start) = (1, 1);
@@ -134,12 +92,12 @@ impl Order {
     }
 
     /// Returns the event for an access that a thread makes now.
-    pub(super) fn event(&self, thread: u32) -> Event {
+    pub(crate) fn event(&self, thread: u32) -> Event {
         Event { block: self.block, thread, time: self.time }
     }
 
     /// Returns true once the clock is exhausted, so that nothing can be ordered.
-    pub(super) fn is_exhausted(&self) -> bool {
+    pub(crate) fn is_exhausted(&self) -> bool {
         self.time >= MOST_TIME
     }
 
@@ -172,7 +130,7 @@ impl Order {
     }
 
     /// Returns true if an access is ordered before the current access of a thread.
-    pub(super) fn is_before(&self, event: Event, thread: u32, all: &Publications) -> bool {
+    pub(crate) fn is_before(&self, event: Event, thread: u32, all: &Publications) -> bool {
         let own = &self.threads[thread as usize];
         if event.block == self.block {
             if event.thread == thread || event.time < self.round_start {
@@ -190,18 +148,18 @@ impl Order {
     }
 
     /// Records that a thread arrives at a barrier of the block.
-    pub(super) fn arrive(&mut self, thread: u32, barrier: u32) {
+    pub(crate) fn arrive(&mut self, thread: u32, barrier: u32) {
         self.threads[thread as usize].waits = Some(barrier);
     }
 
     /// Records that a thread arrives at a rendezvous of its warp that orders memory.
-    pub(super) fn arrive_at_warp(&mut self, thread: u32) {
+    pub(crate) fn arrive_at_warp(&mut self, thread: u32) {
         self.threads[thread as usize].waits = Some(WARP);
     }
 
     /// Records that a thread continues after a barrier of all threads. Returns true for the first such
     /// thread.
-    pub(super) fn leave(&mut self, thread: u32) -> bool {
+    pub(crate) fn leave(&mut self, thread: u32) -> bool {
         if self.threads[thread as usize].waits.is_none() {
             return false;
         }
@@ -245,7 +203,7 @@ impl Order {
     }
 
     /// Records that a thread continues after a rendezvous of some lanes of its warp.
-    pub(super) fn leave_warp(&mut self, thread: u32, lanes: Lanes) {
+    pub(crate) fn leave_warp(&mut self, thread: u32, lanes: Lanes) {
         if self.threads[thread as usize].waits != Some(WARP) {
             return;
         }
@@ -274,7 +232,7 @@ impl Order {
 
     /// Records that a thread continues after a barrier of a part of the block. `key` identifies the barrier
     /// in this block.
-    pub(super) fn leave_part(
+    pub(crate) fn leave_part(
         &mut self,
         thread: u32,
         barrier: u32,
@@ -303,7 +261,7 @@ impl Order {
     }
 
     /// Records a fence. Later atomic operations of the thread publish its knowledge and accesses.
-    pub(super) fn fence(&mut self, thread: u32) {
+    pub(crate) fn fence(&mut self, thread: u32) {
         let mut knowledge = self.knowledge_and_own(thread);
         knowledge.threads = None;
         let thread = &mut self.threads[thread as usize];
@@ -314,7 +272,7 @@ impl Order {
     }
 
     /// Records that an atomic operation at an address sees everything published there.
-    pub(super) fn acquire(&mut self, thread: u32, address: usize, all: &Publications) {
+    pub(crate) fn acquire(&mut self, thread: u32, address: usize, all: &Publications) {
         let own = &mut self.threads[thread as usize].own;
         if all.see(address, &mut own.seen) {
             self.has_acquired = true;
@@ -323,7 +281,7 @@ impl Order {
 
     /// Records that an atomic operation writes to an address. With `releases` it publishes all accesses of
     /// the thread, otherwise only accesses that its fences cover.
-    pub(super) fn publish(
+    pub(crate) fn publish(
         &mut self,
         thread: u32,
         address: usize,

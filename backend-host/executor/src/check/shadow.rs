@@ -5,7 +5,7 @@
 //! has seen the one before. Of reads, all unordered ones are kept, with one entry for up to 32 lanes that
 //! read at the same time; of other blocks, at most two entries are kept.
 
-use super::order::Event;
+use super::knowledge::Event;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -19,7 +19,7 @@ const MOST_ENTRIES: usize = 64;
 
 /// The kind of an access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     #[default]
     Read,
     AtomicRead,
@@ -38,20 +38,20 @@ impl Kind {
 
 /// A new access of one thread.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct New {
-    pub(super) event: Event,
-    pub(super) kind: Kind,
-    pub(super) place: u32,
+pub(crate) struct New {
+    pub(crate) event: Event,
+    pub(crate) kind: Kind,
+    pub(crate) place: u32,
     /// True for a write whose value the thread derived from the value that it compares with.
-    pub(super) compares: bool,
+    pub(crate) compares: bool,
 }
 
 /// An earlier access that races with a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Earlier {
-    pub(super) event: Event,
-    pub(super) kind: Kind,
-    pub(super) place: u32,
+pub(crate) struct Earlier {
+    pub(crate) event: Event,
+    pub(crate) kind: Kind,
+    pub(crate) place: u32,
 }
 
 /// Accesses of the lanes of one group at the same time. Without lanes, the entry is unused.
@@ -251,13 +251,13 @@ impl Hasher for Multiplied {
 
 /// The accesses to some memory.
 #[derive(Debug, Default)]
-pub(super) struct Shadow {
+pub(crate) struct Shadow {
     pages: HashMap<usize, Box<Page>, Multiply>,
 }
 
 impl Shadow {
     /// Checks and records an access to `bytes` bytes.
-    pub(super) fn access(
+    pub(crate) fn access(
         &mut self,
         address: usize,
         bytes: usize,
@@ -284,7 +284,7 @@ impl Shadow {
     }
 
     /// Forgets all accesses.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.pages.clear();
     }
 }

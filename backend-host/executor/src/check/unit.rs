@@ -1,8 +1,7 @@
 //! The memory layout of a unit compiled with checks.
 
-use super::calls::{CHECKER, Checker};
 use super::lines::Lines;
-use crate::library;
+use crate::abi::Constant;
 use crate::shared_memory::{DYNAMIC_SHARED, RED_ZONE, RED_ZONE_BEFORE, is_shared};
 use crate::symbols::Symbols;
 use object::SymbolKind;
@@ -34,16 +33,16 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    /// Reads the layout of a unit that is loaded at `base`, and connects it to the checking functions.
-    /// Returns `None` for a unit without checks.
+    /// Reads the layout of a unit with checks that is loaded at `base`, and tells the unit where its shared memory is.
     ///
     /// # Safety
     /// The unit is loaded there, and none of its code is running.
-    pub(crate) unsafe fn of(symbols: &Symbols, bytes: &[u8], base: usize) -> Option<Unit> {
-        let checker = symbols.find("gpuarray_checker")?;
-        let checker = base.wrapping_add(checker.value as usize) as *mut *const Checker;
-        // SAFETY: the symbol is this variable of `check.h`.
-        unsafe { *checker = &CHECKER };
+    pub(crate) unsafe fn of(
+        symbols: &Symbols,
+        constants: &[Constant],
+        bytes: &[u8],
+        base: usize,
+    ) -> Unit {
         let find = |name: &str| symbols.find(name).map(|it| it.value);
         if let (Some(own), Some(end), Some(from)) =
             (find("gpuarray_own"), find(RED_ZONE_BEFORE), find("gpuarray_local"))
@@ -63,9 +62,7 @@ impl Unit {
             })
             .collect();
         variables.sort_by_key(|(range, _)| range.start);
-        // SAFETY: the caller's promise.
-        let constants = unsafe { library::constants(symbols, base) };
-        let constants = constants.into_iter().map(|it| it.address..it.address + it.bytes as usize);
+        let constants = constants.iter().map(|it| it.address..it.address + it.bytes as usize);
         let moved = |it: &Range<u64>| {
             base.wrapping_add(it.start as usize)..base.wrapping_add(it.end as usize)
         };
@@ -81,14 +78,19 @@ impl Unit {
             },
             is_dynamic: it.name == DYNAMIC_SHARED,
         });
-        Some(Unit {
+        Unit {
             image: base..base.wrapping_add(end as usize),
             variables,
             read_only,
             locals: locals.collect(),
             local_bytes,
             lines: Lines::new(bytes, base),
-        })
+        }
+    }
+
+    /// Returns the shared variables.
+    pub(crate) fn shared_variables(&self) -> impl Iterator<Item = &Local> + Clone {
+        self.locals.iter().filter(|it| !it.shared_name.is_empty())
     }
 
     /// Returns true for an address in memory that kernels only read.

@@ -62,7 +62,7 @@ impl Compiler {
     }
 
     /// The options for every run of the compiler, from the text's options and the language's settings.
-    pub(super) fn common_options(&self, options: &Options) -> Vec<String> {
+    fn common_options(&self, options: &Options) -> Vec<String> {
         let standard = options.standard.as_deref().unwrap_or("c++17");
         let mut all = vec![format!("-std={standard}")];
         all.extend(["-fno-exceptions", "-fno-rtti"].map(str::to_owned));
@@ -84,7 +84,7 @@ impl Compiler {
     }
 
     /// The options of the preprocessor, except the program's own.
-    pub(crate) fn preprocessor_options(&self, options: &Options) -> Vec<String> {
+    pub(super) fn preprocessor_options(&self, options: &Options) -> Vec<String> {
         let mut all = self.common_options(options);
         all.extend(self.macros(options));
         if !self.language.system_headers {
@@ -114,7 +114,7 @@ impl Compiler {
     }
 
     /// The options of the compiler after preprocessing.
-    pub(crate) fn code_options(&self, options: &Options) -> Vec<String> {
+    pub(super) fn code_options(&self, options: &Options) -> Vec<String> {
         let mut all: Vec<&str> = vec![
             "-fvisibility=hidden",
             "-fno-semantic-interposition",

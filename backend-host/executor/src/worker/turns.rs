@@ -1,11 +1,113 @@
-//! Switches between the fibres of a worker.
+//! Runs blocks of a grid on a worker, and switches between its fibres.
 
-use super::{Fiber, NOBODY, Worker, enter, exit, fail, running};
+use super::{Fiber, NOBODY, OWNER, OwnWorker, Worker, current, enter, exit, fail, running};
 use crate::block::{Block, GRID_BARRIER, Next};
-use crate::context::{StackPointer, Target, leave, switch};
-use crate::error::{FailureKind, Result};
+use crate::check;
+use crate::context::{StackPointer, Target, leave, prepare, switch};
+use crate::error::{Error, Failure, FailureKind, Result};
+use crate::fault::{self, Signals};
+use crate::grid::Grid;
+use crate::interruption::ask;
+use std::mem;
+use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::Ordering;
+
+/// Runs blocks of a grid on the calling thread: the blocks in `blocks`, then others that it takes from the
+/// grid.
+///
+/// # Safety
+/// The grid's kernel is loaded, and its arguments match its parameters.
+pub(crate) unsafe fn run(grid: &Grid<'_>, blocks: Range<u64>) -> Result<()> {
+    let worker = current();
+    // SAFETY: the worker belongs to this thread, and no kernel runs on it, because kernels cannot launch
+    // kernels.
+    unsafe {
+        if (*worker).signals.in_kernel.load(Ordering::Relaxed) || !(*worker).grid.is_null() {
+            return Err(Error::Kernel(Failure {
+                kind: FailureKind::Unsupported,
+                message: format!("{} was launched by a kernel", grid.what()),
+            }));
+        }
+        let _late = OWNER.try_with(|_| ()).is_err().then(|| OwnWorker);
+        let first = (*worker).take_fiber()?;
+        (*worker).grid = ptr::from_ref(grid).cast();
+        (*worker).signals.code = grid.library.code.clone();
+        (*worker).run.is_stopped = &raw const grid.is_stopped;
+        (*worker).begun = None;
+        (*worker).blocks = blocks;
+        (*worker).block.set_shape(grid.threads(), grid.warp_size);
+        (*worker).failure = None;
+        (*worker).signals.fault.signal.store(0, Ordering::Relaxed);
+        (*worker).signals.to_ask.store(false, Ordering::Relaxed);
+        grid.library.skip_constructors_of_shared();
+        if (*worker).next_block() {
+            (*worker).current = first;
+            let mut stack = (&(*worker).fibers)[first as usize].stack;
+            loop {
+                switch((*worker).signals.home.as_ptr(), stack, 0);
+                if !mem::take(&mut (*worker).signals.asks) {
+                    break;
+                }
+                if grid.is_to_end() {
+                    (*worker).failure = Some(Failure {
+                        kind: FailureKind::Interrupted,
+                        message: "it was interrupted".to_owned(),
+                    });
+                    break;
+                }
+                stack = (*worker).signals.asking.load(Ordering::Relaxed);
+            }
+        } else {
+            (*worker).free.push(first);
+        }
+        (*worker).grid = ptr::null();
+        (*worker).finish(grid)
+    }
+}
+
+impl Worker {
+    /// Collects the result after the last switch home.
+    fn finish(&mut self, grid: &Grid<'_>) -> Result<()> {
+        let Signals { in_kernel, fault, .. } = &self.signals;
+        in_kernel.store(false, Ordering::Relaxed);
+        if fault.signal.load(Ordering::Relaxed) != 0 {
+            let (kind, mut message) = fault::describe(fault, &self.stacks);
+            if grid.check.is_some() && kind == FailureKind::Address {
+                let address = fault.address.load(Ordering::Relaxed);
+                let instruction = fault.instruction.load(Ordering::Relaxed);
+                message = check::describe_fault(address, instruction).unwrap_or(message);
+            }
+            self.failure = Some(Failure { kind, message });
+        }
+        let Some(mut failure) = self.failure.take() else { return Ok(()) };
+        // Fibres may have been abandoned anywhere.
+        self.free.clear();
+        for index in 0..self.fibers.len() {
+            self.reset(index);
+            self.free.push(index as u32);
+        }
+        failure.message = grid.describe(self.run.index, &failure.message);
+        Err(Error::Kernel(failure))
+    }
+
+    fn reset(&mut self, index: usize) {
+        let fiber = &mut self.fibers[index];
+        fiber.owner = NOBODY;
+        // SAFETY: nothing uses the stack.
+        fiber.stack = unsafe { prepare(fiber.top, fiber_main) };
+    }
+
+    fn take_fiber(&mut self) -> Result<u32> {
+        if let Some(fiber) = self.free.pop() {
+            return Ok(fiber);
+        }
+        let top = self.stacks.take()?;
+        self.fibers.push(Fiber { top, stack: ptr::null_mut(), owner: NOBODY });
+        self.reset(self.fibers.len() - 1);
+        Ok(self.fibers.len() as u32 - 1)
+    }
+}
 
 /// Suspends the running thread `thread` in an operation; other threads run until it can continue. If the
 /// threads are in lockstep, `step` returns the next step; otherwise `arrive` returns true if the thread can
@@ -26,8 +128,8 @@ pub(crate) unsafe fn wait(
             let message = format!("threadIdx was overwritten: it belongs to thread {thread}");
             fail(worker, FailureKind::Address, message);
         }
-        if (*worker).to_ask.load(Ordering::Relaxed) {
-            ask(worker);
+        if (*worker).signals.to_ask.load(Ordering::Relaxed) {
+            ask(&raw mut (*worker).signals);
         }
         (*worker).suspend(thread);
         match step(&mut (*worker).block) {
@@ -57,7 +159,7 @@ pub(crate) unsafe fn step(
     // SAFETY: the worker belongs to the calling thread.
     unsafe {
         enter(worker);
-        if !(*worker).block.can_step() || (*worker).to_ask.load(Ordering::Relaxed) {
+        if !(*worker).block.can_step() || (*worker).signals.to_ask.load(Ordering::Relaxed) {
             return nowhere;
         }
         let Some(Next::Resume(target)) = advance(&mut (*worker).block) else { return nowhere };
@@ -68,19 +170,6 @@ pub(crate) unsafe fn step(
         let value = (*worker).block.result(owner);
         exit(worker);
         Target { stack, value }
-    }
-}
-
-/// Asks the program if the launch should continue. Returns if it should.
-///
-/// # Safety
-/// Called on a fibre of the worker, or by a signal handler that has interrupted one.
-pub(crate) unsafe fn ask(worker: *mut Worker) {
-    // SAFETY: the caller's promise; `run` continues at home, and comes back or abandons the fibre.
-    unsafe {
-        (*worker).to_ask.store(false, Ordering::Relaxed);
-        (*worker).asks = true;
-        switch(&raw mut (*worker).asking, (*worker).home.load(Ordering::Relaxed), 0);
     }
 }
 
@@ -168,9 +257,9 @@ unsafe fn wait_for_grid(worker: *mut Worker) -> bool {
                 // Another block has failed.
                 Some(false) => {
                     grid.check.inspect(|check| check.turn.take());
-                    leave((*worker).home.load(Ordering::Relaxed))
+                    leave((*worker).signals.home.load(Ordering::Relaxed))
                 }
-                None => ask(worker),
+                None => ask(&raw mut (*worker).signals),
             }
         }
         grid.check.inspect(|check| check.turn.take());
@@ -179,7 +268,7 @@ unsafe fn wait_for_grid(worker: *mut Worker) -> bool {
 }
 
 /// The main function of every fibre: runs a loop over threads, then determines the next step.
-pub(super) extern "C" fn fiber_main() -> ! {
+extern "C" fn fiber_main() -> ! {
     let worker = running();
     loop {
         // SAFETY: the worker belongs to this thread; the grid outlives `run`, and the caller of `run` has
@@ -214,7 +303,7 @@ pub(super) extern "C" fn fiber_main() -> ! {
                 let own = (*worker).current as usize;
                 (*worker).free.push(own as u32);
                 let fibers = (*worker).fibers.as_mut_ptr();
-                let home = (*worker).home.load(Ordering::Relaxed);
+                let home = (*worker).signals.home.load(Ordering::Relaxed);
                 switch(&raw mut (*fibers.add(own)).stack, home, 0);
             }
         }
@@ -230,7 +319,7 @@ unsafe fn returned(worker: *mut Worker) -> bool {
     // SAFETY: as for `wait`.
     unsafe {
         let current = (*worker).current as usize;
-        let owner = std::mem::replace(&mut (&mut (*worker).fibers)[current].owner, NOBODY);
+        let owner = mem::replace(&mut (&mut (*worker).fibers)[current].owner, NOBODY);
         let first = (*worker).first;
         let block = &mut (*worker).block;
         if block.is_split() {

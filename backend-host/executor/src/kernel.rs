@@ -1,15 +1,18 @@
 //! A kernel of a unit: its properties and its launches.
 
-use super::{Grid, What};
+use crate::abi::Executor;
 use crate::block::MOST_THREADS;
 use crate::check::{self, Checking};
+use crate::dispatch::{run_all, run_together, work};
 use crate::error::{Error, Result};
+use crate::grid::{Grid, What};
 use crate::interruption::{self, Watched};
 use crate::launch::{Schedule, Shape};
 use crate::library::{Code, Library, Parameter};
 use rayon_core::ThreadPool;
 use std::ffi::c_void;
 use std::ops::Range;
+use std::ptr;
 use std::sync::Arc;
 
 /// A kernel of a library.
@@ -143,7 +146,9 @@ impl Kernel {
             values.map(|(&at, it)| at as usize..at as usize + it.bytes).collect();
         let pointers = arguments.as_ptr_range();
         ranges.push(pointers.start as usize..pointers.end as usize);
-        let check = check::Launch::new(*checking, unit, &self.library, ranges);
+        let table = ptr::from_ref(self.library.executor) as usize;
+        ranges.push(table..table + size_of::<Executor>());
+        let check = check::Launch::new(*checking, unit, ranges);
         interruption::listen();
         let _watched = Watched::new();
         let (schedule, check) = (Schedule::default(), Some(&check));
@@ -167,17 +172,14 @@ impl Kernel {
         // SAFETY: the caller's promise.
         let aligned = unsafe { Aligned::of(arguments, &self.code.parameters) };
         let arguments = aligned.as_ref().map_or(arguments, |it| &it.pointers);
-        let grid = Grid {
-            regions: self.code.regions.filter(|_| !schedule.fibers),
-            check,
-            schedule: *schedule,
-            is_interrupted,
-            ..Grid::new(What::Kernel(&self.name), self.code.run, &self.library, shape, arguments)
-        };
+        let (what, run) = (What::Kernel(&self.name), self.code.run);
+        let mut grid = Grid::new(what, run, &self.library, shape, arguments);
+        grid.regions = self.code.regions.filter(|_| !schedule.fibers);
+        (grid.check, grid.schedule, grid.is_interrupted) = (check, *schedule, is_interrupted);
         match (shape.cooperative, check) {
-            (true, _) => grid.run_together(grid.total),
-            (false, None) => grid.run_all(pool),
-            (false, Some(_)) => grid.work(0..grid.total),
+            (true, _) => run_together(&grid),
+            (false, None) => run_all(&grid, pool),
+            (false, Some(_)) => work(&grid, 0..grid.total),
         }
         grid.result()
     }

@@ -1,17 +1,58 @@
-//! For each variable with atomic operations, the accesses that are ordered before a read of its value, as
-//! an ordered list.
+//! What the threads of a launch know of each other's accesses: each by itself, and for each variable with atomic
+//! operations what a read of its value tells.
 
-use super::order::{Event, Knowledge};
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// The maximum number of lanes in a warp.
+pub(crate) const LANES: usize = 64;
+
+/// A past access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Event {
+    pub(crate) block: u32,
+    pub(crate) thread: u32,
+    pub(crate) time: u32,
+}
+
+/// The accesses that a thread knows of, or that its fence covers.
+#[derive(Clone, Debug)]
+pub(crate) struct Knowledge {
+    /// Everything in the block before this time.
+    pub(crate) before: u32,
+    /// For each lane of the thread's warp, everything up to and including this time.
+    pub(crate) lanes: [u32; LANES],
+    /// The same for each thread of the block: the accesses covered by fences before the last barrier.
+    pub(crate) threads: Option<Arc<[u32]>>,
+    /// The publications that were seen.
+    pub(crate) seen: Arc<Seen>,
+}
+
+impl Knowledge {
+    pub(crate) fn new() -> Knowledge {
+        Knowledge { before: 0, lanes: [0; LANES], threads: None, seen: Arc::default() }
+    }
+
+    pub(crate) fn join(&mut self, other: &Knowledge) {
+        self.before = self.before.max(other.before);
+        for (own, other) in self.lanes.iter_mut().zip(other.lanes) {
+            *own = (*own).max(other);
+        }
+        // Within a block, later knowledge includes earlier knowledge.
+        if other.threads.is_some() && (self.threads.is_none() || other.before >= self.before) {
+            self.threads.clone_from(&other.threads);
+        }
+        Seen::join(&mut self.seen, &other.seen);
+    }
+}
+
 /// The number of publications seen at some addresses.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen(Vec<(usize, u32)>);
+pub(crate) struct Seen(Vec<(usize, u32)>);
 
 impl Seen {
     /// Adds the publications that another thread has seen.
-    pub(super) fn join(own: &mut Arc<Seen>, other: &Arc<Seen>) {
+    pub(crate) fn join(own: &mut Arc<Seen>, other: &Arc<Seen>) {
         if Arc::ptr_eq(own, other) || other.0.iter().all(|it| own.has(*it)) {
             return;
         }
@@ -38,10 +79,10 @@ impl Seen {
 
 /// The knowledge of a thread, of this block and warp, when it published.
 #[derive(Clone, Debug)]
-pub(super) struct Publication {
-    pub(super) block: u32,
-    pub(super) warp: u32,
-    pub(super) knowledge: Knowledge,
+pub(crate) struct Publication {
+    pub(crate) block: u32,
+    pub(crate) warp: u32,
+    pub(crate) knowledge: Knowledge,
 }
 
 /// The publications at one address, in order.
@@ -57,11 +98,11 @@ struct Variable {
 
 /// The publications of a launch.
 #[derive(Debug, Default)]
-pub(super) struct Publications(HashMap<usize, Variable>);
+pub(crate) struct Publications(HashMap<usize, Variable>);
 
 impl Publications {
     /// Adds a publication at an address.
-    pub(super) fn add(&mut self, address: usize, mut publication: Publication) {
+    pub(crate) fn add(&mut self, address: usize, mut publication: Publication) {
         let variable = self.0.entry(address).or_default();
         let (block, warp) = (publication.block, publication.warp);
         let own = &mut publication.knowledge;
@@ -90,7 +131,7 @@ impl Publications {
     }
 
     /// Marks everything published at an address as seen. Returns true if some of it is new.
-    pub(super) fn see(&self, address: usize, seen: &mut Arc<Seen>) -> bool {
+    pub(crate) fn see(&self, address: usize, seen: &mut Arc<Seen>) -> bool {
         let Some(variable) = self.0.get(&address) else { return false };
         let count = variable.all.len() as u32;
         if seen.has((address, count)) {
@@ -104,7 +145,7 @@ impl Publications {
     }
 
     /// Returns true if one of the seen publications covers an access.
-    pub(super) fn tell_of(&self, seen: &Seen, event: Event, warp_size: u32) -> bool {
+    pub(crate) fn tell_of(&self, seen: &Seen, event: Event, warp_size: u32) -> bool {
         let Event { block, thread, time } = event;
         seen.0.iter().any(|&(address, count)| {
             let Some(variable) = self.0.get(&address) else { return false };

@@ -1,20 +1,18 @@
 //! The functions that a unit with checks calls.
 
-use super::block::{Access, Fault};
-use super::heap;
-use super::launch::current;
-use super::lines::is_of_language;
+use super::EXECUTOR;
 use crate::abi::{Combine, Executor, Lanes};
 use crate::block::text_of;
+use crate::check::{self, Access, Fault, current, is_of_language};
 use crate::error::FailureKind;
-use crate::executor::EXECUTOR;
-use crate::worker::{fail, is_running, running, set_in_kernel};
+use crate::symbols::Symbols;
+use crate::worker::{fail, is_running, memory_of, running, set_in_kernel};
 use std::ffi::{CStr, c_char, c_void};
 
 /// The `Checker` of `check.h`.
 #[repr(C)]
 #[derive(Debug)]
-pub(super) struct Checker {
+struct Checker {
     access: unsafe extern "C" fn(*const c_void, u64, u32, u32, *const c_void),
     fence: unsafe extern "C" fn(u32),
     fail: unsafe extern "C" fn(*const c_char, u64, u64, *const c_char, u32, u32, *const c_void),
@@ -25,8 +23,20 @@ pub(super) struct Checker {
 }
 
 /// The table that each unit with checks gets in addition to the executor's.
-pub(super) static CHECKER: Checker =
+static CHECKER: Checker =
     Checker { access, fence, fail: fail_by_sanitizer, allocate, release, copy, fill };
+
+/// Connects a unit that is loaded at `base` to the checking functions. Returns false for a unit without checks.
+///
+/// # Safety
+/// The unit is loaded there, and none of its code is running.
+pub(crate) unsafe fn connect(symbols: &Symbols, base: usize) -> bool {
+    let Some(checker) = symbols.find("gpuarray_checker") else { return false };
+    let checker = base.wrapping_add(checker.value as usize) as *mut *const Checker;
+    // SAFETY: the symbol is this variable of `check.h`.
+    unsafe { *checker = &CHECKER };
+    true
+}
 
 /// The executor's table for units with checks.
 pub(crate) static CHECKED_EXECUTOR: Executor = Executor {
@@ -67,7 +77,7 @@ unsafe extern "C" fn access(
             (*turn).leave();
             (*turn).take();
         }
-        match (*block).check(worker, access) {
+        match (*block).check(access, |address| memory_of(worker, address)) {
             Ok(()) => drop(set_in_kernel(worker, true)),
             Err(Fault { kind, message }) => fail(worker, kind, message),
         }
@@ -158,13 +168,13 @@ fn in_executor<T>(part: impl FnOnce() -> T) -> T {
 }
 
 extern "C" fn allocate(bytes: u64, alignment: u64) -> *mut c_void {
-    in_executor(|| heap::allocate(bytes as usize, alignment as usize))
+    in_executor(|| check::allocate(bytes as usize, alignment as usize))
 }
 
 /// # Safety
 /// The same as for [`access`], or no kernel runs on the calling thread.
 unsafe extern "C" fn release(memory: *mut c_void, thread: u32, place: *const c_void) {
-    let released = in_executor(|| heap::release(memory));
+    let released = in_executor(|| check::release(memory));
     let block = current();
     if block.is_null() {
         return;
@@ -174,7 +184,7 @@ unsafe extern "C" fn release(memory: *mut c_void, thread: u32, place: *const c_v
     unsafe {
         let worker = running();
         let was = set_in_kernel(worker, false);
-        (*block).forget();
+        (*block).lookup.forget();
         if let Err(message) = released.map_err(|what| {
             let lines = &(*block).launch().unit.lines;
             let line = lines.describe(lines.offset(place as usize));

@@ -1,33 +1,78 @@
-//! The threads that run blocks in addition to the launching thread, which waits for them.
+//! Hands out the blocks of a grid to threads of the operating system: the launching thread, and others for which it
+//! waits.
 
-use super::Grid;
-use crate::error::{Error, Failure, FailureKind, Result};
-use crate::fork;
+use crate::error::Error;
+use crate::grid::{Grid, interrupted};
 use crate::interruption::{self, AGAIN, PERIOD, this_thread};
+use crate::worker::turns::run;
+use rayon_core::ThreadPool;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
-/// Records if other threads run blocks of a launch, and in which process.
-#[derive(Debug, Default)]
-pub(super) struct Spread {
-    is_spread: AtomicBool,
-    process: AtomicU32,
+/// A launch that takes longer is spread over threads.
+const ALONE: Duration = Duration::from_micros(12);
+
+/// Runs blocks on the calling thread: first the given ones, then further ones that it takes.
+pub(crate) fn work(grid: &Grid<'_>, blocks: Range<u64>) {
+    let _checked = grid.check.map(|check| {
+        let (local, is_cooperative) = (grid.library.local_base() as usize, grid.barrier.is_some());
+        check.begin(&grid.launch, grid.warp_size, local, is_cooperative)
+    });
+    // SAFETY: the launch's caller has promised it.
+    if let Err(error) = unsafe { run(grid, blocks) } {
+        grid.stop(error);
+    }
 }
 
-impl Spread {
-    fn begin(&self) {
-        self.process.store(fork::generation(), Ordering::Relaxed);
-        self.is_spread.store(true, Ordering::Relaxed);
+/// Runs blocks on the calling thread for a short time, and the remaining ones on all threads.
+pub(crate) fn run_all(grid: &Grid<'_>, pool: &dyn Fn() -> Option<Arc<ThreadPool>>) {
+    let start = Instant::now();
+    let (mut done, mut step) = (0, 1);
+    while done < grid.total && !grid.is_stopped() {
+        let end = grid.total.min(done + step);
+        work(grid, done..end);
+        (done, step) = (end, step * 2);
+        if start.elapsed() > ALONE {
+            break;
+        }
     }
+    let left = grid.total - done;
+    if left == 0 || grid.is_stopped() {
+        return;
+    }
+    let pool = if left > 1 { pool() } else { None };
+    let threads = pool.as_ref().map_or(1, |pool| pool.current_num_threads() as u64);
+    grid.chunk.store((left / (threads * 16)).max(1), Ordering::Relaxed);
+    grid.next.store(done, Ordering::Relaxed);
+    let Some(pool) = pool else { return work(grid, 0..0) };
+    let others = Others::of(grid);
+    for _ in 1..threads.min(left) {
+        let task = others.task(0..0);
+        pool.spawn(move || task.run());
+    }
+    work(grid, 0..0);
+}
 
-    /// Returns true in a child that a signal handler has forked from the process with these threads. They run
-    /// only in the parent, and the locks that they held stay locked.
-    pub(super) fn is_lost(&self) -> bool {
-        self.is_spread.load(Ordering::Relaxed)
-            && self.process.load(Ordering::Relaxed) != fork::generation()
+/// Runs each block on its own thread.
+pub(crate) fn run_together(grid: &Grid<'_>) {
+    let (total, others) = (grid.total, Others::of(grid));
+    for block in 1..total {
+        let task = others.task(block..block + 1);
+        let name = "pygpu block".to_owned();
+        if let Err(error) = thread::Builder::new().name(name).spawn(move || task.run()) {
+            grid.stop(Error::System(format!(
+                "no thread for block {block} of {total} of a cooperative launch: {error}"
+            )));
+            break;
+        }
+    }
+    if !grid.is_stopped() {
+        work(grid, 0..1);
     }
 }
 
@@ -55,13 +100,13 @@ impl Shared {
 
 /// The other threads of a launch. Dropping this waits until they have ended; in a forked child, it does not
 /// wait.
-pub(super) struct Others<'g, 'a> {
+struct Others<'g, 'a> {
     grid: &'g Grid<'a>,
     shared: Arc<Shared>,
 }
 
 /// Blocks for another thread to run.
-pub(super) struct Task {
+struct Task {
     grid: *const Grid<'static>,
     shared: Arc<Shared>,
     blocks: Range<u64>,
@@ -72,12 +117,12 @@ unsafe impl Send for Task {}
 
 impl Task {
     /// Runs the given blocks, and then takes further ones.
-    pub(super) fn run(self) {
+    fn run(self) {
         self.shared.lock().running.push(this_thread());
         // SAFETY: the launch ends after the task.
         let grid = unsafe { &*self.grid };
         let blocks = self.blocks.clone();
-        if catch_unwind(AssertUnwindSafe(|| grid.work(blocks))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| work(grid, blocks))).is_err() {
             grid.stop(Error::System(format!("{}: a thread of the executor panicked", grid.what())));
         }
         self.shared.lock().running.retain(|it| *it != this_thread());
@@ -92,13 +137,13 @@ impl Drop for Task {
 }
 
 impl<'g, 'a> Others<'g, 'a> {
-    pub(super) fn of(grid: &'g Grid<'a>) -> Others<'g, 'a> {
+    fn of(grid: &'g Grid<'a>) -> Others<'g, 'a> {
         grid.spread.begin();
         Others { grid, shared: Arc::default() }
     }
 
     /// Creates a task with blocks for another thread. That thread has to run or drop the task.
-    pub(super) fn task(&self, blocks: Range<u64>) -> Task {
+    fn task(&self, blocks: Range<u64>) -> Task {
         self.shared.lock().count += 1;
         Task { grid: ptr::from_ref(self.grid).cast(), shared: self.shared.clone(), blocks }
     }
@@ -136,19 +181,5 @@ impl Drop for Others<'_, '_> {
                 state.running.iter().for_each(|&it| interruption::signal(it));
             }
         }
-    }
-}
-
-fn interrupted(message: String) -> Error {
-    Error::Kernel(Failure { kind: FailureKind::Interrupted, message })
-}
-
-impl Grid<'_> {
-    /// Returns the failure of a launch that is lost in a forked child.
-    pub(super) fn lost(&self) -> Result<()> {
-        Err(interrupted(format!(
-            "{} was ended: a handler of a signal has forked, and threads of the parent process run its blocks there",
-            self.what()
-        )))
     }
 }
