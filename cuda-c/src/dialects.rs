@@ -26,6 +26,7 @@ pub use code::code_of;
 pub(crate) use code::words;
 use code::{after, has_includes, word_set};
 use insertion::Headers;
+pub use macros::Dialect;
 use std::path::PathBuf;
 use vendor::Vendor;
 pub use vendor::{advice, toolkits};
@@ -40,18 +41,6 @@ pub const FOR_DEVICE: &str = "-default-device";
 /// Types that nvcc takes from the host's `sys/types.h`.
 const TYPES: &str =
     "typedef unsigned int uint;\ntypedef unsigned short ushort;\ntypedef unsigned long ulong;\n";
-
-/// The compiler that a text is adapted to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Dialect {
-    /// NVIDIA's run-time compiler.
-    Nvrtc,
-    /// AMD's run-time compiler.
-    Hiprtc,
-    /// The C++ compiler of the host.
-    Host,
-}
 
 /// A program in CUDA C.
 #[derive(Clone, Copy, Debug)]

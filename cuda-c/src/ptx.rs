@@ -23,9 +23,9 @@ mod writer;
 
 use crate::tokens::Tokens;
 use parser::Placed;
-use registers::Scope;
 use statement::Statement;
 pub(crate) use statement::is_statement;
+use writer::Scope;
 
 /// The header that a text with inline PTX includes after the prelude.
 pub(crate) const HEADER: &str = "cuda_c/ptx.h";

@@ -70,7 +70,6 @@ use std::ops::Range;
 use writer::Writer;
 
 pub(crate) use meetings::in_step::PARTED;
-pub(crate) use plain::plain;
 
 /// The prefix of the name of a loop variant. The name of the kernel follows it.
 pub(crate) const PREFIX: &str = "gpuarray_regions_";
@@ -236,6 +235,22 @@ pub(crate) fn in_step<'a>(
             return Some(text);
         }
     }
+}
+
+/// Returns the text with its kernels simplified, so that more of them can be read, or `None` if nothing had to change.
+pub(crate) fn plain<'a>(
+    tokens: &Tokens<'a>,
+    declared: &[Declared],
+    program: &Program<'a>,
+) -> Option<String> {
+    let is_operator = |at: usize| tokens.at(at) == "," && tokens.at(at - 1) == "operator";
+    let splits_commas = !(1..tokens.len()).any(is_operator);
+    let by_name = !program.names_references();
+    let kernels = declared.iter().filter(|it| it.is_kernel && it.body.is_some());
+    let read = kernels.filter_map(|it| read_as(tokens, it, program, false)).filter(Read::may_meet);
+    let edits = read.flat_map(|it| plain::edits(&it.lexemes, &it.body, by_name, splits_commas));
+    let edits: Vec<_> = edits.collect();
+    (!edits.is_empty()).then(|| edited(tokens.text, edits))
 }
 
 /// Applies edits to a text. Edits at the same place keep their order.

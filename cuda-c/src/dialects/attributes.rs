@@ -5,8 +5,8 @@
 //! wrong. Clang gives the attribute in `struct pair { ... } __constant__ first;` to the structure, where it has no
 //! effect.
 
-use super::Dialect;
 use super::code::{code_of, definitions, without_directives, words};
+use super::macros::Dialect;
 use crate::tokens::Tokens;
 use crate::tree::class_of;
 use std::collections::HashSet;

@@ -1,9 +1,8 @@
 //! Inserts the headers of this crate in place of their `#include` lines. If the text then does not read a file, its
 //! compiled code is cached for all processes.
 
-use super::Dialect;
 use super::code::{code_of, definitions, directives, includes};
-use super::unasked;
+use super::macros::Dialect;
 use super::vendor::{CUB, Vendor, may_be_of_libraries};
 use crate::headers::{BUILT_IN, OF_PROGRAMS, STD, for_gpu};
 use std::borrow::Cow;
@@ -254,15 +253,60 @@ impl<'a> Lines<'a> {
     }
 }
 
+/// Returns the header that has a name which run-time compilers lack.
+pub(super) fn header(name: &str) -> Option<&'static str> {
+    let integer = |name: &str| matches!(name, "8" | "16" | "32" | "64");
+    let sized = |end: &str| {
+        let rest = name.strip_prefix('u').unwrap_or(name).strip_prefix("int")?;
+        rest.strip_suffix(end)
+    };
+    if sized("_t").is_some_and(|it| integer(it) || it == "ptr") {
+        return Some("stdint.h");
+    }
+    if let Some(size) = name.strip_prefix("u_int").and_then(|it| it.strip_suffix("_t"))
+        && integer(size)
+    {
+        return Some("sys/types.h");
+    }
+    let (is_unsigned, rest) = name.strip_prefix('U').map_or((false, name), |it| (true, it));
+    if let Some((kind, limit @ ("MIN" | "MAX"))) = rest.rsplit_once('_') {
+        if kind.strip_prefix("INT").is_some_and(integer) {
+            return Some("stdint.h");
+        }
+        let is_limit = match kind {
+            "CHAR" | "SHRT" | "INT" | "LONG" | "LLONG" => !is_unsigned || limit == "MAX",
+            "SCHAR" => !is_unsigned,
+            _ => false,
+        };
+        if is_limit {
+            return Some("limits.h");
+        }
+    }
+    if let Some(("FLT" | "DBL", rest)) = name.split_once('_')
+        && matches!(rest, "EPSILON" | "MIN" | "MAX" | "DIG" | "MANT_DIG")
+    {
+        return Some("float.h");
+    }
+    Some(match name {
+        "M_E" | "M_LOG2E" | "M_LOG10E" | "M_LN2" | "M_LN10" | "M_PI" | "M_PI_2" | "M_PI_4"
+        | "M_1_PI" | "M_2_PI" | "M_2_SQRTPI" | "M_SQRT2" | "M_SQRT1_2" | "INFINITY" | "NAN"
+        | "HUGE_VAL" | "HUGE_VALF" | "float_t" | "double_t" => "math.h",
+        "assert" => "assert.h",
+        "NULL" | "offsetof" | "ptrdiff_t" => "stddef.h",
+        "u_char" | "u_short" | "u_int" | "u_long" | "ssize_t" | "off_t" => "sys/types.h",
+        _ if name.len() > 7 && name.starts_with("CUDART_") => "math_constants.h",
+        _ => return None,
+    })
+}
+
+/// Returns the definitions of macros with names of headers, and texts that take their place.
 fn redefinitions(code: &str, lines: &Lines<'_>) -> impl Iterator<Item = (Range<usize>, String)> {
-    definitions(code).filter(|it| unasked::header(it.1).is_some()).map(
-        move |(directive, name, value)| {
-            let Range { start, end } = directive.range;
-            let range = start..end - value.len();
-            let (own, line) = (&code[range.clone()], lines.directive(start, 0));
-            (range, format!("#undef {name}\n{line}\n{own}"))
-        },
-    )
+    definitions(code).filter(|it| header(it.1).is_some()).map(move |(directive, name, value)| {
+        let Range { start, end } = directive.range;
+        let range = start..end - value.len();
+        let (own, line) = (&code[range.clone()], lines.directive(start, 0));
+        (range, format!("#undef {name}\n{line}\n{own}"))
+    })
 }
 
 /// Replaces parts of a text that do not overlap.

@@ -1,11 +1,22 @@
-//! Defines the macros by which a CUDA program recognises its compiler, for compilers that lack them. PyCUDA's programs
+//! The compilers of programs. Defines the macros by which a CUDA program recognises its compiler, for compilers that lack
+//! them. PyCUDA's programs
 //! are compiled by nvcc, which defines `__NVCC__`; AMD's compiler defines none of CUDA's.
 
-use super::Dialect;
 use super::amd::is_of_hip;
-use super::code::after;
-use super::code::{word_set, words};
+use super::code::{after, word_set, words};
 use std::collections::HashSet;
+
+/// The compiler that a text is adapted to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// NVIDIA's run-time compiler.
+    Nvrtc,
+    /// AMD's run-time compiler.
+    Hiprtc,
+    /// The C++ compiler of the host.
+    Host,
+}
 
 const NVCC: &str = "__NVCC__";
 

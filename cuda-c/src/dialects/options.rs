@@ -1,7 +1,6 @@
 //! Translates options of nvcc for run-time compilers, and finds the macros that they define.
 
-use super::Dialect;
-use super::macros::{is_asked_for, is_fast};
+use super::macros::{Dialect, is_asked_for, is_fast};
 use std::path::{Path, PathBuf};
 
 /// Options with a value that concern the host's compiler or nvcc's own work: the device's code is the same without

@@ -1,7 +1,7 @@
 //! Adds the headers that nvcc includes before every program, if a text uses names that they declare.
 
 use super::code::{after, word_set, words};
-use super::insertion::Headers;
+use super::insertion::{Headers, header};
 use std::collections::HashMap;
 
 /// Headers of C, in the order in which they are included.
@@ -18,52 +18,6 @@ const OF_C: &[&str] = &[
 
 /// Headers of C++ that nvcc includes.
 const OF_STD: &[&str] = &["cmath", "cstddef", "cstdint", "cstdlib", "cstring"];
-
-/// Returns the header that has a name which run-time compilers lack.
-pub(super) fn header(name: &str) -> Option<&'static str> {
-    let integer = |name: &str| matches!(name, "8" | "16" | "32" | "64");
-    let sized = |end: &str| {
-        let rest = name.strip_prefix('u').unwrap_or(name).strip_prefix("int")?;
-        rest.strip_suffix(end)
-    };
-    if sized("_t").is_some_and(|it| integer(it) || it == "ptr") {
-        return Some("stdint.h");
-    }
-    if let Some(size) = name.strip_prefix("u_int").and_then(|it| it.strip_suffix("_t"))
-        && integer(size)
-    {
-        return Some("sys/types.h");
-    }
-    let (is_unsigned, rest) = name.strip_prefix('U').map_or((false, name), |it| (true, it));
-    if let Some((kind, limit @ ("MIN" | "MAX"))) = rest.rsplit_once('_') {
-        if kind.strip_prefix("INT").is_some_and(integer) {
-            return Some("stdint.h");
-        }
-        let is_limit = match kind {
-            "CHAR" | "SHRT" | "INT" | "LONG" | "LLONG" => !is_unsigned || limit == "MAX",
-            "SCHAR" => !is_unsigned,
-            _ => false,
-        };
-        if is_limit {
-            return Some("limits.h");
-        }
-    }
-    if let Some(("FLT" | "DBL", rest)) = name.split_once('_')
-        && matches!(rest, "EPSILON" | "MIN" | "MAX" | "DIG" | "MANT_DIG")
-    {
-        return Some("float.h");
-    }
-    Some(match name {
-        "M_E" | "M_LOG2E" | "M_LOG10E" | "M_LN2" | "M_LN10" | "M_PI" | "M_PI_2" | "M_PI_4"
-        | "M_1_PI" | "M_2_PI" | "M_2_SQRTPI" | "M_SQRT2" | "M_SQRT1_2" | "INFINITY" | "NAN"
-        | "HUGE_VAL" | "HUGE_VALF" | "float_t" | "double_t" => "math.h",
-        "assert" => "assert.h",
-        "NULL" | "offsetof" | "ptrdiff_t" => "stddef.h",
-        "u_char" | "u_short" | "u_int" | "u_long" | "ssize_t" | "off_t" => "sys/types.h",
-        _ if name.len() > 7 && name.starts_with("CUDART_") => "math_constants.h",
-        _ => return None,
-    })
-}
 
 /// Returns the headers that nvcc includes unasked and that a program's texts may use. The program's own headers, in
 /// folders, may use any of `std`. A header is left out if the texts define one of its types otherwise.

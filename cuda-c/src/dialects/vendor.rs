@@ -1,7 +1,7 @@
 //! Finds NVIDIA's headers: in a toolkit, or in packages from PyPI.
 
-use super::Dialect;
 use super::code::includes;
+use super::macros::Dialect;
 use crate::headers::headers;
 use std::path::{Path, PathBuf};
 

@@ -1,10 +1,9 @@
 //! Writes operands of instructions as C++ expressions: arguments, results and addresses.
 
 use super::parser::{Offset, Operand, Value};
-use super::registers::Register;
 use super::special;
-use super::types::{Class, Type};
-use super::writer::{HEADER, Writer};
+use super::types::{Class, HEADER, Type};
+use super::writer::{Register, Writer};
 use std::fmt::Write as _;
 
 /// The destination of a result; `None` for `_`.

@@ -3,11 +3,11 @@
 use super::memory;
 use super::moves;
 use super::parser::{Instruction, Operand, Value};
-use super::special;
+use super::special::unknown;
 use super::table::{LISTS, ROWS, Row};
-use super::types::Type;
+use super::types::{HEADER, Type, function};
 use super::video;
-use super::writer::{HEADER, Writer};
+use super::writer::Writer;
 use std::fmt::Write as _;
 
 /// The modifiers and types of an instruction that matches a pattern.
@@ -158,29 +158,6 @@ impl Writer<'_, '_> {
     }
 }
 
-/// Returns a call of a function of the headers.
-pub(super) fn function(
-    name: &str,
-    modifiers: &[&str],
-    types: &[Type],
-    values: &[String],
-) -> String {
-    // These words are operators in C++.
-    let underscore = if matches!(name, "and" | "or" | "xor" | "not") { "_" } else { "" };
-    let mut arguments = modes(modifiers);
-    for kind in types {
-        let _ = write!(arguments, ", {HEADER}{}", kind.name);
-    }
-    format!("{HEADER}{name}{underscore}<{arguments}>({})", values.join(", "))
-}
-
-/// Returns modifiers as a template argument.
-pub(super) fn modes(modifiers: &[&str]) -> String {
-    let named = |it: &&str| format!("{HEADER}m_{}", it.replace("::", "_"));
-    let all: Vec<String> = modifiers.iter().map(named).collect();
-    format!("{HEADER}modes<{}>", all.join(", "))
-}
-
 /// Returns the type that a word in the operands of a row stands for.
 fn of(word: &str, form: &Form<'_>) -> Result<Type, String> {
     let found = match word {
@@ -219,19 +196,4 @@ fn is_one_of(modifier: &str, alternatives: &str) -> bool {
         Some((_, list)) => list.split('|').any(|it| it == modifier),
         None => it == modifier,
     })
-}
-
-/// Returns the message for an instruction that the host does not support.
-pub(super) fn unknown(instruction: &Instruction) -> String {
-    let Instruction { name, modifiers, .. } = instruction;
-    if let Some(reason) = special::reason(name, modifiers) {
-        return format!("is not supported on the host; {reason}");
-    }
-    match ROWS.iter().any(|row| row.name == name) {
-        true => format!("is not supported on the host; {name} does not have these types or modifiers"),
-        false => {
-            "is not supported on the host; use CUDA C, or other code where __GPUARRAY_HOST__ is defined"
-                .into()
-        }
-    }
 }

@@ -2,10 +2,10 @@
 //!
 //! Plain accesses are expressions on the program's own line, so that checks report that line.
 
-use super::instruction::{function, modes, unknown};
 use super::parser::{Instruction, Operand, Value};
-use super::types::{Class, Type};
-use super::writer::{HEADER, Writer};
+use super::special::unknown;
+use super::types::{Class, HEADER, Type, function, modes};
+use super::writer::Writer;
 use std::fmt::Write as _;
 
 /// The modifiers of an access, except its type.

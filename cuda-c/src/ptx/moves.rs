@@ -1,10 +1,10 @@
 //! Writes `mov`, which also packs and unpacks, and `cvt`, the only instruction that accepts registers of
 //! other sizes.
 
-use super::instruction::{function, unknown};
 use super::parser::{Instruction, Operand, Value};
-use super::types::{Class, Type};
-use super::writer::{HEADER, Writer};
+use super::special::unknown;
+use super::types::{Class, HEADER, Type, function};
+use super::writer::Writer;
 
 /// Writes `mov`.
 ///

@@ -3,51 +3,12 @@
 //! Registers that a statement declares outside of braces are also visible to later statements. Their
 //! variables are declared before the statement's block, in the enclosing block of the program.
 
-use super::types::Type;
-use super::writer::{HEADER, Writer};
-use std::collections::HashMap;
+use super::types::{HEADER, Type};
+use super::writer::{Family, Register, Writer};
 use std::fmt::Write as _;
 
 /// The maximum count in `name<count>`.
 const MOST: u64 = 1 << 16;
-
-/// A register: its variable and type.
-#[derive(Clone, Debug)]
-pub(super) struct Register {
-    pub(super) variable: String,
-    pub(super) kind: Type,
-}
-
-/// The registers declared by `name<count>`.
-#[derive(Clone, Debug)]
-struct Family {
-    prefix: String,
-    count: u64,
-    kind: Type,
-    /// The array that holds the registers. Without an array, each register that is used gets its own
-    /// variable.
-    array: Option<String>,
-}
-
-/// The names declared between two braces.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Scope {
-    registers: HashMap<String, Register>,
-    families: Vec<Family>,
-    pub(super) labels: HashMap<String, String>,
-}
-
-impl Scope {
-    pub(super) fn of(labels: HashMap<String, String>) -> Scope {
-        Scope { labels, ..Scope::default() }
-    }
-
-    /// Adds the registers of a later scope.
-    pub(super) fn extend(&mut self, other: &Scope) {
-        self.registers.extend(other.registers.clone());
-        self.families.splice(0..0, other.families.iter().cloned());
-    }
-}
 
 impl Writer<'_, '_> {
     pub(super) fn declare(

@@ -1,5 +1,8 @@
 //! Special registers, and the instructions that the host does not support.
 
+use super::parser::Instruction;
+use super::table::ROWS;
+
 /// Returns the expression and the type of a special register.
 pub(super) fn register(
     name: &str,
@@ -42,7 +45,7 @@ pub(super) fn register(
 }
 
 /// Returns the reason why the host does not support an instruction, if there is more to say than its name.
-pub(super) fn reason(name: &str, modifiers: &[String]) -> Option<&'static str> {
+fn reason(name: &str, modifiers: &[String]) -> Option<&'static str> {
     let second = modifiers.first().map_or("", String::as_str);
     Some(match (name, second) {
         ("exit" | "ret", _) => "use the C++ statement 'return' instead",
@@ -65,4 +68,19 @@ pub(super) fn reason(name: &str, modifiers: &[String]) -> Option<&'static str> {
         }
         _ => return None,
     })
+}
+
+/// Returns the message for an instruction that the host does not support.
+pub(super) fn unknown(instruction: &Instruction) -> String {
+    let Instruction { name, modifiers, .. } = instruction;
+    if let Some(reason) = reason(name, modifiers) {
+        return format!("is not supported on the host; {reason}");
+    }
+    match ROWS.iter().any(|row| row.name == name) {
+        true => format!("is not supported on the host; {name} does not have these types or modifiers"),
+        false => {
+            "is not supported on the host; use CUDA C, or other code where __GPUARRAY_HOST__ is defined"
+                .into()
+        }
+    }
 }

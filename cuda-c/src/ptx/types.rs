@@ -1,4 +1,9 @@
-//! The types of PTX.
+//! The types of PTX, and calls of the headers' functions for them.
+
+use std::fmt::Write as _;
+
+/// The namespace of the headers' functions.
+pub(super) const HEADER: &str = "::cuda_c::ptx::";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
@@ -90,4 +95,27 @@ impl Type {
                 _ => register.bits == self.bits,
             }
     }
+}
+
+/// Returns a call of a function of the headers.
+pub(super) fn function(
+    name: &str,
+    modifiers: &[&str],
+    types: &[Type],
+    values: &[String],
+) -> String {
+    // These words are operators in C++.
+    let underscore = if matches!(name, "and" | "or" | "xor" | "not") { "_" } else { "" };
+    let mut arguments = modes(modifiers);
+    for kind in types {
+        let _ = write!(arguments, ", {HEADER}{}", kind.name);
+    }
+    format!("{HEADER}{name}{underscore}<{arguments}>({})", values.join(", "))
+}
+
+/// Returns modifiers as a template argument.
+pub(super) fn modes(modifiers: &[&str]) -> String {
+    let named = |it: &&str| format!("{HEADER}m_{}", it.replace("::", "_"));
+    let all: Vec<String> = modifiers.iter().map(named).collect();
+    format!("{HEADER}modes<{}>", all.join(", "))
 }

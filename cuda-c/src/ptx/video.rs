@@ -1,8 +1,8 @@
 //! Video instructions, which work on parts of words and may apply a second operation.
 
-use super::instruction::{function, unknown};
 use super::parser::{Instruction, Operand, Value};
-use super::types::Type;
+use super::special::unknown;
+use super::types::{Type, function};
 use super::writer::Writer;
 
 /// The names without the number of lanes.

@@ -1,18 +1,52 @@
 //! Writes a statement as C++: its operands, registers and instructions.
 
 use super::parser::{Instruction, Item, Placed, Wrong};
-use super::registers::{Register, Scope};
 use super::statement::{self, Constraint, Statement, Use};
-use super::types::Type;
+use super::types::{HEADER, Type};
 use crate::tokens::Tokens;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-/// The namespace of the headers' functions.
-pub(super) const HEADER: &str = "::cuda_c::ptx::";
-
 /// A compiler barrier.
 const FENCE: &str = "__asm__ volatile(\"\" ::: \"memory\"); ";
+
+/// A register: its variable and type.
+#[derive(Clone, Debug)]
+pub(super) struct Register {
+    pub(super) variable: String,
+    pub(super) kind: Type,
+}
+
+/// The registers declared by `name<count>`.
+#[derive(Clone, Debug)]
+pub(super) struct Family {
+    pub(super) prefix: String,
+    pub(super) count: u64,
+    pub(super) kind: Type,
+    /// The array that holds the registers. Without an array, each register that is used gets its own
+    /// variable.
+    pub(super) array: Option<String>,
+}
+
+/// The names declared between two braces.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scope {
+    pub(super) registers: HashMap<String, Register>,
+    pub(super) families: Vec<Family>,
+    pub(super) labels: HashMap<String, String>,
+}
+
+impl Scope {
+    pub(super) fn of(labels: HashMap<String, String>) -> Scope {
+        Scope { labels, ..Scope::default() }
+    }
+
+    /// Adds the registers of a later scope.
+    pub(super) fn extend(&mut self, other: &Scope) {
+        self.registers.extend(other.registers.clone());
+        self.families.splice(0..0, other.families.iter().cloned());
+    }
+}
 
 pub(super) struct Writer<'t, 'a> {
     tokens: &'t Tokens<'a>,

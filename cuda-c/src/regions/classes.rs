@@ -14,12 +14,9 @@
 //! that control flow does not diverge at a barrier.
 
 use super::access::Access;
-use super::facts::{facts, is_outer};
+use super::facts::{facts, is_outer, is_plain, may_fault};
 use super::lexemes::{Lexemes, NONE};
-use super::purity::{is_plain, may_fault};
 use super::statements::{Body, Local, Loop, Node, What};
-use super::strides::Strided;
-use super::thread_rows::Guard;
 use super::words::{INDICES, is_integer, is_specifier};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -52,6 +49,72 @@ pub(super) struct Write {
     pub(super) range: Range<usize>,
     /// The body of the loop, if the assignment is in the step of a loop.
     of_step: Option<Range<usize>>,
+}
+
+/// A loop that can run in rounds.
+#[derive(Clone, Debug)]
+pub(super) struct Strided {
+    /// The first lexeme of the loop.
+    pub(super) at: usize,
+    pub(super) counter: usize,
+    /// The initial value of the counter in each thread. `end` is its exclusive bound, and `by` the step.
+    pub(super) first: Range<usize>,
+    pub(super) end: Range<usize>,
+    pub(super) by: Range<usize>,
+}
+
+/// A comparison that holds for a contiguous run of threads in a row.
+#[derive(Clone, Debug)]
+pub(super) struct Clip {
+    /// The operand that increases along the row. `bound` is the operand that is the same in the whole row.
+    pub(super) counting: Range<usize>,
+    pub(super) bound: Range<usize>,
+    /// The operator for which the guarded statements run, with `counting` as the left operand.
+    pub(super) operator: &'static str,
+    /// The lexemes of the comparison in the source.
+    pub(super) range: Range<usize>,
+    /// True if `counting` is the thread's index, which never wraps.
+    pub(super) is_own: bool,
+}
+
+impl Clip {
+    /// Returns the name of the method of `gpuarray_abi::Row` that finds the threads.
+    pub(super) fn method(&self) -> &'static str {
+        match self.operator {
+            "<" => "less",
+            "<=" => "less_or_equal",
+            ">" => "greater",
+            ">=" => "greater_or_equal",
+            _ => "equal",
+        }
+    }
+}
+
+/// The condition of an `if` without `else`, split into parts that must all be true. If the statement returns,
+/// all parts must be false for the statements after it to run.
+///
+/// If `row` depends on `threadIdx.y`, and `column` increases with `threadIdx.x`, the condition `row < height
+/// && column < width && mask[column]` has one part of each kind: the first is tested once per row of threads,
+/// the second limits the loop over the row, and each thread of that loop tests the third.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Guard {
+    /// The first lexeme of the statement. `then` is its body.
+    pub(super) at: usize,
+    pub(super) then: Range<usize>,
+    /// True if the statement returns.
+    pub(super) returns: bool,
+    /// The parts that are the same for all threads of a row.
+    pub(super) rows: Vec<Range<usize>>,
+    pub(super) clips: Vec<Clip>,
+    pub(super) others: Vec<Range<usize>>,
+}
+
+impl Guard {
+    /// Returns the index of a clip with `==`, which at most one thread of a row meets if its operands are
+    /// integers.
+    pub(super) fn equation(&self) -> Option<usize> {
+        self.clips.iter().position(|it| it.operator == "==")
+    }
 }
 
 /// The locals of a kernel, classified.
@@ -324,7 +387,7 @@ impl<'s> Sorter<'s, '_, '_> {
         before.any(|at| {
             lexemes.at(at) == local.name
                 && !matches!(lexemes.before(at), "." | "->")
-                && self.used(at).is_none()
+                && self.body.used(at).is_none()
                 && self.body.locals.iter().all(|it| it.at != at)
         })
     }

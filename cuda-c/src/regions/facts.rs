@@ -1,6 +1,10 @@
-//! The effects of a statement on the statements around it: barriers, returns and jumps.
+//! Facts about statements, expressions and types: barriers, returns and jumps, divisions that may fault, and built-in
+//! types.
 
-use super::statements::{Node, What};
+use super::lexemes::Lexemes;
+use super::statements::{Local, Node, What};
+use super::words::{is_integer, is_specifier, is_type};
+use std::ops::Range;
 
 /// The effects of a statement on the statements around it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,4 +53,27 @@ pub(super) fn facts(node: &Node) -> Facts {
 /// Returns true for a statement that stays outside of loops over threads.
 pub(super) fn is_outer(node: &Node) -> bool {
     facts(node).waits || facts(node).jumps()
+}
+
+/// Returns true for a pointer or a number of a built-in type.
+pub(super) fn is_plain(lexemes: &Lexemes<'_, '_>, local: &Local) -> bool {
+    let declarator = || local.declarator.clone();
+    let is_number = |it: usize| {
+        let word = lexemes.at(it);
+        let is_other = matches!(word, "volatile" | "struct");
+        is_type(word) || is_integer(word) || (is_specifier(word) && !is_other)
+    };
+    let is_pointer = declarator().any(|it| lexemes.at(it) == "*");
+    declarator().all(|it| !matches!(lexemes.at(it), "[" | "volatile"))
+        && (is_pointer || local.specifiers.clone().all(is_number))
+}
+
+/// Returns true for an expression that divides by a value that may be zero.
+pub(super) fn may_fault(lexemes: &Lexemes<'_, '_>, range: &Range<usize>) -> bool {
+    let is_safe = |divisor: usize| {
+        let text = lexemes.at(divisor);
+        matches!(text, "blockDim" | "gridDim" | "warpSize")
+            || (lexemes.is_literal(divisor) && text.starts_with(|it| matches!(it, '1'..='9')))
+    };
+    range.clone().any(|at| matches!(lexemes.at(at), "/" | "%") && !is_safe(at + 1))
 }

@@ -40,11 +40,11 @@ use super::facts::facts;
 use super::lexemes::{Lexemes, NONE, is_assignment};
 use super::statements::{Body, Node, What};
 use super::words::{is_keyword, is_known_function};
-use aliases::{Array, may_be_one};
-use index::{Index, Indices, Test, may_differ};
+use aliases::{Array, Arrays, may_be_one};
+use index::{Indices, Test, may_differ};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
-use sums::{Sum, are_ordered};
+use sums::{Index, Sum, are_ordered};
 
 /// The kind of an access. A compound assignment is a read and a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -585,7 +585,12 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
     }
 
     pub(super) fn is_local(&self, at: usize) -> bool {
-        self.body.uses.binary_search_by_key(&at, |it| it.at).is_ok()
+        self.body.used(at).is_some()
+    }
+
+    fn array_at(&self, at: usize) -> Option<Array> {
+        let Walk { lexemes, body, indices, .. } = self;
+        Arrays { lexemes, body, indices }.at(at)
     }
 
     /// Returns true inside the first argument of an atomic operation.
@@ -600,31 +605,4 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         }
         false
     }
-}
-
-/// Returns true if a local is never changed after its declaration.
-pub(super) fn is_fixed(body: &Body, id: usize) -> bool {
-    body.uses.iter().filter(|it| it.local == id).all(|it| it.access == Use::Read)
-}
-
-/// Returns the initial value of a local and the values assigned to it.
-fn values(lexemes: &Lexemes<'_, '_>, body: &Body, id: usize) -> Vec<Range<usize>> {
-    let local = &body.locals[id];
-    let init = Some(local.init.clone()).filter(|it| it.start != NONE && local.is_assigned);
-    let writes = body.uses.iter().filter(|it| it.local == id && it.access == Use::Write);
-    let assigned = writes.filter(|it| lexemes.at(it.at + 1) == "=").filter_map(|it| {
-        let start = it.at + 2;
-        Some(start..lexemes.find(start, lexemes.len(), &[";", ",", ")"])?)
-    });
-    init.into_iter().chain(assigned).collect()
-}
-
-/// Returns the value of a local that has only one.
-fn value(lexemes: &Lexemes<'_, '_>, body: &Body, id: usize) -> Option<Range<usize>> {
-    let mut writes = body.uses.iter().filter(|it| it.local == id && it.access != Use::Read);
-    let first = writes.next();
-    let is_set = body.locals[id].init.start != NONE;
-    let is_one = writes.next().is_none() && (first.is_none() || !is_set);
-    let mut values = values(lexemes, body, id).into_iter();
-    values.next().filter(|_| is_one && !body.locals[id].is_parameter && values.len() == 0)
 }

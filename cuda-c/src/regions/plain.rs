@@ -9,39 +9,25 @@
 
 use super::lexemes::{Edit, Lexemes, NONE};
 use super::meetings::Walk;
-use super::program::Program;
 use super::statements::{Body, Local, Node, What};
 use super::types::{Type, Types};
-use super::{Read, edited, read_as};
-use crate::tokens::Tokens;
-use crate::tree::Declared;
 
-/// Returns the text with its kernels simplified, or `None` if nothing had to change.
-pub(crate) fn plain<'a>(
-    tokens: &Tokens<'a>,
-    declared: &[Declared],
-    program: &Program<'a>,
-) -> Option<String> {
-    let has_commas =
-        (1..tokens.len()).any(|at| tokens.at(at) == "," && tokens.at(at - 1) == "operator");
-    let mut edits = Vec::new();
-    for kernel in declared.iter().filter(|it| it.is_kernel && it.body.is_some()) {
-        let Some(read) = read_as(tokens, kernel, program, false) else { continue };
-        if !read.may_meet() {
-            continue;
-        }
-        let Read { lexemes, body, .. } = &read;
-        let meets = |_: &str| false;
-        let walk = Walk::new(lexemes, body, &meets, false);
-        let types = Types { walk: &walk };
-        let mut plainer = Plainer { lexemes, body, types, edits: Vec::new() };
-        plainer.names(!program.names_references());
-        if !has_commas {
-            plainer.commas(&body.nodes);
-        }
-        edits.extend(plainer.edits);
+/// Returns the edits that simplify a kernel. If `by_name` is false, types of the program are not used, because a name may
+/// stand for a reference; with `commas`, statements are split at commas.
+pub(super) fn edits(
+    lexemes: &Lexemes<'_, '_>,
+    body: &Body,
+    by_name: bool,
+    commas: bool,
+) -> Vec<Edit> {
+    let meets = |_: &str| false;
+    let walk = Walk::new(lexemes, body, &meets, false);
+    let mut plainer = Plainer { lexemes, body, types: Types { walk: &walk }, edits: Vec::new() };
+    plainer.names(by_name);
+    if commas {
+        plainer.commas(&body.nodes);
     }
-    (!edits.is_empty()).then(|| edited(tokens.text, edits))
+    plainer.edits
 }
 
 struct Plainer<'w, 't, 'a> {
@@ -52,8 +38,7 @@ struct Plainer<'w, 't, 'a> {
 }
 
 impl Plainer<'_, '_, '_> {
-    /// Replaces references and `auto`. If `by_name` is false, types of the program are not used, because a
-    /// name may stand for a reference.
+    /// Replaces references and `auto`.
     fn names(&mut self, by_name: bool) {
         let lexemes = self.lexemes;
         let known = |it: &Type| by_name || !matches!(it, Type::Other(_));

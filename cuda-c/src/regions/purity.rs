@@ -1,4 +1,4 @@
-//! Determines what expressions depend on, and which types are built in.
+//! Determines what expressions depend on.
 //!
 //! An expression is *pure* if its value depends only on constants, indices such as `blockIdx.x`, and certain
 //! locals. It reads no memory and calls only functions of the language whose result depends on their
@@ -7,33 +7,8 @@
 //! between two reads.
 
 use super::classes::{Class, Sorter};
-use super::lexemes::Lexemes;
-use super::statements::Local;
 use super::words::{INDICES, is_integer, is_specifier, is_type};
 use std::ops::Range;
-
-/// Returns true for a pointer or a number of a built-in type.
-pub(super) fn is_plain(lexemes: &Lexemes<'_, '_>, local: &Local) -> bool {
-    let declarator = || local.declarator.clone();
-    let is_number = |it: usize| {
-        let word = lexemes.at(it);
-        let is_other = matches!(word, "volatile" | "struct");
-        is_type(word) || is_integer(word) || (is_specifier(word) && !is_other)
-    };
-    let is_pointer = declarator().any(|it| lexemes.at(it) == "*");
-    declarator().all(|it| !matches!(lexemes.at(it), "[" | "volatile"))
-        && (is_pointer || local.specifiers.clone().all(is_number))
-}
-
-/// Returns true for an expression that divides by a value that may be zero.
-pub(super) fn may_fault(lexemes: &Lexemes<'_, '_>, range: &Range<usize>) -> bool {
-    let is_safe = |divisor: usize| {
-        let text = lexemes.at(divisor);
-        matches!(text, "blockDim" | "gridDim" | "warpSize")
-            || (lexemes.is_literal(divisor) && text.starts_with(|it| matches!(it, '1'..='9')))
-    };
-    range.clone().any(|at| matches!(lexemes.at(at), "/" | "%") && !is_safe(at + 1))
-}
 
 impl Sorter<'_, '_, '_> {
     /// Returns true for an expression with the same value in all threads of a block.
@@ -73,7 +48,7 @@ impl Sorter<'_, '_, '_> {
                 "*" | "&" => {
                     let is_cast = |it| {
                         lexemes.is_cast(it, |word| {
-                            self.used(word).is_some()
+                            self.body.used(word).is_some()
                                 || (self.context.is_constant)(lexemes.at(word))
                         })
                     };
@@ -83,7 +58,8 @@ impl Sorter<'_, '_, '_> {
                 // A member of an index such as `threadIdx.x`, or of a structure passed as a parameter.
                 "." => {
                     at > start
-                        && (INDICES.contains(&lexemes.at(at - 1)) || self.used(at - 1).is_some())
+                        && (INDICES.contains(&lexemes.at(at - 1))
+                            || self.body.used(at - 1).is_some())
                 }
                 _ => false,
             };
@@ -91,7 +67,7 @@ impl Sorter<'_, '_, '_> {
         if lexemes.before(at) == "." && at > start {
             return lexemes.at(at + 1) != "(";
         }
-        if let Some(id) = self.used(at) {
+        if let Some(id) = self.body.used(at) {
             return is_known(id);
         }
         if lexemes.at(at + 1) == "(" && !is_type(text) && !is_integer(text) {
@@ -114,11 +90,5 @@ impl Sorter<'_, '_, '_> {
                 !(is_type(text) || is_integer(text) || is_specifier(text) || text == "void")
             })
         })
-    }
-
-    /// Returns the local that is used at a lexeme.
-    pub(super) fn used(&self, at: usize) -> Option<usize> {
-        let uses = &self.body.uses;
-        uses.binary_search_by_key(&at, |it| it.at).ok().map(|it| uses[it].local)
     }
 }

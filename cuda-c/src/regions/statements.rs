@@ -116,6 +116,19 @@ pub(super) struct Body {
     pub(super) uses: Vec<Use>,
 }
 
+impl Body {
+    /// Returns the local that is used at a lexeme.
+    pub(super) fn used(&self, at: usize) -> Option<usize> {
+        let found = self.uses.binary_search_by_key(&at, |it| it.at).ok()?;
+        Some(self.uses[found].local)
+    }
+
+    /// Returns true if a local is never changed after its declaration.
+    pub(super) fn is_fixed(&self, id: usize) -> bool {
+        self.uses.iter().filter(|it| it.local == id).all(|it| it.access == Access::Read)
+    }
+}
+
 /// Reads the parameters between two parentheses and the body between two braces. If `is_plain` is false,
 /// references and `auto` are accepted.
 pub(super) fn read(

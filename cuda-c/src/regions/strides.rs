@@ -15,24 +15,11 @@
 //!   which iterations of different threads run.
 
 use super::access::Access;
-use super::classes::{Class, Sorter};
-use super::facts::facts;
-use super::purity::may_fault;
+use super::classes::{Class, Sorter, Strided};
+use super::facts::{facts, may_fault};
 use super::statements::{Loop, What};
 use super::words::{is_integer, is_specifier};
 use std::ops::Range;
-
-/// A loop that can run in rounds.
-#[derive(Clone, Debug)]
-pub(super) struct Strided {
-    /// The first lexeme of the loop.
-    pub(super) at: usize,
-    pub(super) counter: usize,
-    /// The initial value of the counter in each thread. `end` is its exclusive bound, and `by` the step.
-    pub(super) first: Range<usize>,
-    pub(super) end: Range<usize>,
-    pub(super) by: Range<usize>,
-}
 
 impl Sorter<'_, '_, '_> {
     /// Returns the parts of a loop that can run in rounds.
@@ -42,12 +29,12 @@ impl Sorter<'_, '_, '_> {
         let (counter, first) = match init.what {
             What::Declaration(id) => (id, self.body.locals[id].init.clone()),
             What::Expression if lexemes.at(init.range.start + 1) == "=" => {
-                (self.used(init.range.start)?, init.range.start + 2..init.range.end - 1)
+                (self.body.used(init.range.start)?, init.range.start + 2..init.range.end - 1)
             }
             _ => return None,
         };
         let (condition, step) = (it.condition.clone(), it.step.clone());
-        let is_counter = |at: usize| self.used(at) == Some(counter);
+        let is_counter = |at: usize| self.body.used(at) == Some(counter);
         let lowest = ["<", ">", "<=", ">=", "==", "!=", "&", "^", "|", "&&", "||", "?", ",", "="];
         let (end, by) = (condition.start + 2..condition.end, step.start + 2..step.end);
         let is_read = is_counter(condition.start)
@@ -100,7 +87,7 @@ impl Sorter<'_, '_, '_> {
     /// Returns true if an expression contains `threadIdx`, or a local that is computed from it.
     fn depends_on_thread(&self, mut range: Range<usize>) -> bool {
         range.any(|at| {
-            let class = self.used(at).map(|id| self.found.of[id]);
+            let class = self.body.used(at).map(|id| self.found.of[id]);
             self.lexemes.at(at) == "threadIdx"
                 || matches!(class, Some(Class::Computed | Class::Shifted))
         })

@@ -5,9 +5,9 @@
 //! therefore does not see that neighbouring threads access neighbouring elements. This analysis finds the
 //! expressions that increase by one unless they wrap; the generated code checks for wrapping before each row.
 
-use super::classes::{Class, Sorter};
+use super::classes::{Class, Clip, Guard, Sorter};
+use super::facts::may_fault;
 use super::lexemes::NONE;
-use super::purity::may_fault;
 use super::statements::{Node, What};
 use super::words::{INDICES, is_integer, is_narrow};
 use std::ops::Range;
@@ -18,60 +18,6 @@ enum Change {
     None,
     /// It increases by one, unless it wraps.
     One,
-}
-
-/// A comparison that holds for a contiguous run of threads in a row.
-#[derive(Clone, Debug)]
-pub(super) struct Clip {
-    /// The operand that increases along the row. `bound` is the operand that is the same in the whole row.
-    pub(super) counting: Range<usize>,
-    pub(super) bound: Range<usize>,
-    /// The operator for which the guarded statements run, with `counting` as the left operand.
-    pub(super) operator: &'static str,
-    /// The lexemes of the comparison in the source.
-    pub(super) range: Range<usize>,
-    /// True if `counting` is the thread's index, which never wraps.
-    pub(super) is_own: bool,
-}
-
-impl Clip {
-    /// Returns the name of the method of `gpuarray_abi::Row` that finds the threads.
-    pub(super) fn method(&self) -> &'static str {
-        match self.operator {
-            "<" => "less",
-            "<=" => "less_or_equal",
-            ">" => "greater",
-            ">=" => "greater_or_equal",
-            _ => "equal",
-        }
-    }
-}
-
-/// The condition of an `if` without `else`, split into parts that must all be true. If the statement returns,
-/// all parts must be false for the statements after it to run.
-///
-/// If `row` depends on `threadIdx.y`, and `column` increases with `threadIdx.x`, the condition `row < height
-/// && column < width && mask[column]` has one part of each kind: the first is tested once per row of threads,
-/// the second limits the loop over the row, and each thread of that loop tests the third.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Guard {
-    /// The first lexeme of the statement. `then` is its body.
-    pub(super) at: usize,
-    pub(super) then: Range<usize>,
-    /// True if the statement returns.
-    pub(super) returns: bool,
-    /// The parts that are the same for all threads of a row.
-    pub(super) rows: Vec<Range<usize>>,
-    pub(super) clips: Vec<Clip>,
-    pub(super) others: Vec<Range<usize>>,
-}
-
-impl Guard {
-    /// Returns the index of a clip with `==`, which holds for at most one thread of a row if its operands are
-    /// integers.
-    pub(super) fn equation(&self) -> Option<usize> {
-        self.clips.iter().position(|it| it.operator == "==")
-    }
 }
 
 /// Operators with a lower precedence than comparisons.
@@ -216,7 +162,7 @@ impl Sorter<'_, '_, '_> {
     /// Returns true for the thread's index along x. The compiler already knows that it increases by one.
     fn is_own_index(&self, range: &Range<usize>) -> bool {
         let range = self.bare(range.clone());
-        match self.used(range.start).filter(|_| range.len() == 1) {
+        match self.body.used(range.start).filter(|_| range.len() == 1) {
             Some(id) => {
                 let mut specifiers = self.body.locals[id].specifiers.clone();
                 self.found.of[id] == Class::Computed
@@ -295,7 +241,7 @@ impl Sorter<'_, '_, '_> {
         if range.map(|it| lexemes.at(it)).eq(["threadIdx", ".", "x"]) {
             return Some(Change::One);
         }
-        let id = self.used(start).filter(|_| end == start + 1)?;
+        let id = self.body.used(start).filter(|_| end == start + 1)?;
         let mut specifiers = self.body.locals[id].specifiers.clone();
         let is_number = specifiers.all(|it| counts(it) || is_const(lexemes.at(it)));
         is_number.then(|| self.change_of(self.begins_with(id)))?
@@ -313,7 +259,7 @@ impl Sorter<'_, '_, '_> {
             if !lexemes.is_word(at) || lexemes.before(at) == "." {
                 return text != "." || INDICES.contains(&lexemes.before(at));
             }
-            match self.used(at).map(|id| &self.body.locals[id]) {
+            match self.body.used(at).map(|id| &self.body.locals[id]) {
                 Some(local) => {
                     let is_word =
                         |it: usize| is_integer(lexemes.at(it)) || is_const(lexemes.at(it));
@@ -338,7 +284,7 @@ impl Sorter<'_, '_, '_> {
     /// Returns false for an expression that is the same in all threads of a row.
     fn depends_on_x(&self, mut range: Range<usize>) -> bool {
         let lexemes = self.lexemes;
-        range.any(|at| match self.used(at) {
+        range.any(|at| match self.body.used(at) {
             Some(id) => match self.found.of[id] {
                 Class::Uniform => false,
                 Class::Computed | Class::Shifted | Class::Counter => {

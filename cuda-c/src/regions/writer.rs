@@ -13,20 +13,18 @@
 //! - `gpuarray_live` says which threads have not returned, and `gpuarray_left` counts them. Later thread
 //!   loops skip the other threads.
 
-mod output;
 mod rounds;
 mod thread_rows;
 mod threads;
 
-use super::classes::{Class, Classes, Write};
+use super::classes::{Class, Classes, Guard, Write};
 use super::facts::facts;
 use super::layout::{Item, Layout, is_number};
 use super::lexemes::{Lexemes, NONE};
 use super::statements::{Body, Local, Loop, Node, What};
-use super::thread_rows::Guard;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
-use threads::Threads;
+use std::ops::Range;
 
 /// The state of writing one loop variant.
 pub(super) struct Writer<'w, 't, 'a> {
@@ -48,6 +46,25 @@ pub(super) struct Writer<'w, 't, 'a> {
     /// The file and line to which the compiler attributes the next character.
     place: String,
     last_token: Option<usize>,
+}
+
+/// A function that writes declarations.
+type Declare<'l, 'w, 't, 'a> = dyn Fn(&mut Writer<'w, 't, 'a>) + 'l;
+
+/// A loop over threads, apart from its statements.
+pub(super) struct Threads<'l, 'w, 't, 'a> {
+    /// The locals that are available in the loop.
+    known: &'l BTreeSet<usize>,
+    /// Writes declarations before the statements and before the indices; the range is the expression that
+    /// they depend on.
+    declares: Option<(&'l Range<usize>, &'l Declare<'l, 'w, 't, 'a>)>,
+    /// The statements whose increasing indices are computed before each row.
+    nodes: &'l [&'l Node],
+    guard: Option<&'l Guard>,
+    /// True inside a loop for whose later iterations memory is prefetched.
+    asks: bool,
+    /// True if a called function may read the thread's index.
+    calls: bool,
 }
 
 impl<'w, 't, 'a> Writer<'w, 't, 'a> {
@@ -366,5 +383,51 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         }
         self.slice(at..node.range.end, None);
         self.put("\n");
+    }
+
+    fn put(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.last_token = None;
+    }
+
+    /// Writes a range of the program's text on its original lines. Indices that are already computed are
+    /// replaced, and one lexeme may be renamed.
+    fn slice(&mut self, range: Range<usize>, renamed: Option<(usize, &str)>) {
+        let tokens = self.lexemes.tokens;
+        let mut next = range.start;
+        for index in range {
+            if index < next {
+                continue;
+            }
+            if let Some(&(end, number)) = self.indices.get(&index) {
+                let _ = write!(self.text, "gpuarray_i{number} + gpuarray_x");
+                (next, self.last_token) = (end, None);
+                continue;
+            }
+            let own = renamed.filter(|(at, _)| *at == index).map(|(_, name)| name);
+            for token in self.lexemes.tokens_of(index) {
+                let is_behind = self.last_token.is_some_and(|it| {
+                    it + 1 == token && tokens.all[it].end == tokens.all[token].start
+                });
+                if !is_behind {
+                    self.go_to(tokens.place(token));
+                }
+                self.text.push_str(own.unwrap_or(tokens.at(token)));
+                self.last_token = Some(token);
+            }
+        }
+    }
+
+    /// Makes the compiler attribute the following text to a line of the program.
+    fn go_to(&mut self, place: String) {
+        if self.place == place && !self.text.ends_with('\n') && self.last_token.is_some() {
+            self.text.push(' ');
+            return;
+        }
+        if let Some((file, line)) = place.rsplit_once(':') {
+            // The flag 3 marks it as a line of a system header, so that its warnings are not repeated.
+            let _ = write!(self.text, "\n# {line} \"{file}\" 3\n");
+        }
+        self.place = place;
     }
 }

@@ -1,7 +1,6 @@
 //! Demangles function names, as C++ writes them into object code (Itanium ABI).
 
-use super::types::named;
-use super::{Number, ValueType};
+use super::types::{Number, ValueType, named};
 
 pub(super) struct Symbol<'a> {
     pub(super) name: &'a str,

@@ -1,8 +1,7 @@
 //! Reads the declarations of types and kernels in a text without directives and macros.
 
 use super::macros::{BEGIN, END, UNSURE};
-use super::types::{builtin, is_builtin, named};
-use super::{SignatureParameter, ValueType};
+use super::types::{SignatureParameter, ValueType, builtin, is_builtin, named};
 use crate::tokens::Tokens;
 use crate::tree::{LONGEST, parts, without_value};
 use std::collections::HashMap;

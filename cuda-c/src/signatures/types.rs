@@ -1,6 +1,122 @@
-//! Maps names to types of C++ and CUDA C.
+//! The types of parameters, and the names of C++ and CUDA C for them.
 
-use super::{Number, ValueType};
+use std::fmt::{Display, Formatter};
+
+/// An arithmetic type.
+///
+/// ```
+/// use cuda_c::Number;
+///
+/// assert_eq!(Number::Unsigned(4).size(), 4);
+/// assert_eq!(Number::Bfloat16.size(), 2);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Number {
+    /// `bool`.
+    Bool,
+    /// A signed integer with this number of bytes, including `char`.
+    Signed(u8),
+    /// An unsigned integer with this number of bytes.
+    Unsigned(u8),
+    /// An IEEE 754 number with two, four or eight bytes: `half`, `float`, `double`.
+    Float(u8),
+    /// `__nv_bfloat16`.
+    Bfloat16,
+}
+
+impl Number {
+    /// Returns the size of a value in bytes.
+    pub fn size(self) -> usize {
+        match self {
+            Number::Bool => 1,
+            Number::Bfloat16 => 2,
+            Number::Signed(size) | Number::Unsigned(size) | Number::Float(size) => size.into(),
+        }
+    }
+}
+
+/// The type of a value, or the type that a pointer points to.
+///
+/// ```
+/// use cuda_c::{Number, ValueType};
+///
+/// assert_eq!(ValueType::Vector(Number::Float(4), 3).size(), Some(12));
+/// assert_eq!(ValueType::Void.size(), None);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ValueType {
+    /// `void`, as the target of a pointer.
+    Void,
+    /// An arithmetic type.
+    Number(Number),
+    /// A complex number of two floats, each with this number of bytes: `pycuda::complex<float>`,
+    /// `cuDoubleComplex`.
+    Complex(u8),
+    /// A vector type with this number of elements: `float4`.
+    Vector(Number, u8),
+    /// A type that cannot be determined from the text alone: a structure, or a type of a header.
+    Unknown,
+}
+
+impl ValueType {
+    /// Returns the size of a value in bytes, if it is known.
+    pub fn size(self) -> Option<usize> {
+        match self {
+            ValueType::Number(number) => Some(number.size()),
+            ValueType::Complex(part) => Some(2 * usize::from(part)),
+            ValueType::Vector(number, count) => Some(number.size() * usize::from(count)),
+            ValueType::Void | ValueType::Unknown => None,
+        }
+    }
+}
+
+/// One parameter of a kernel.
+///
+/// ```
+/// use cuda_c::Signatures;
+///
+/// let text = r#"extern "C" __global__ void fill(float *__restrict__ x, unsigned n) {}"#;
+/// let signature = Signatures::of(text, &[]).kernel("fill").expect("it is plain to read");
+/// let [x, n] = &signature.parameters[..] else { panic!("it has two parameters") };
+/// assert!(x.is_pointer && x.is_restrict && !x.is_const);
+/// assert_eq!((n.name.as_str(), n.type_name().as_str()), ("n", "unsigned"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SignatureParameter {
+    /// The name; empty if the parameter is unnamed.
+    pub name: String,
+    /// The type of the value, or the type that the pointer points to.
+    pub of: ValueType,
+    /// True for a pointer.
+    pub is_pointer: bool,
+    /// True for a pointer to constant values, and for a constant value.
+    pub is_const: bool,
+    /// True for a pointer with `__restrict__`.
+    pub is_restrict: bool,
+    /// The type as written, with every `*` but without `const` and `__restrict__`.
+    pub(super) written: String,
+}
+
+impl SignatureParameter {
+    /// Returns the type in C syntax, such as `const float *`.
+    pub fn type_name(&self) -> String {
+        let constant = if self.is_const { "const " } else { "" };
+        let restrict = if self.is_restrict { "__restrict__" } else { "" };
+        format!("{constant}{}{restrict}", self.written)
+    }
+}
+
+/// Formats the parameter as a declaration: `const float *x`.
+impl Display for SignatureParameter {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let of = self.type_name();
+        let gap = if of.ends_with('*') || self.name.is_empty() { "" } else { " " };
+        write!(f, "{of}{gap}{}", self.name)
+    }
+}
 
 #[cfg(not(windows))]
 const LONG: u8 = 8;

@@ -4,9 +4,10 @@
 //! `s[32 + t]`, and `row[t]` is `tile[threadIdx.y][t]`. A pointer with several values, such as one that a
 //! loop advances, may alias each global array that its values name, at any element.
 
-use super::super::statements::Local;
-use super::index::Index;
-use super::{Walk, values};
+use super::super::lexemes::Lexemes;
+use super::super::statements::{Body, Local};
+use super::index::{Indices, values};
+use super::sums::Index;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -87,12 +88,17 @@ impl Array {
     }
 }
 
-impl Walk<'_, '_, '_> {
+/// The arrays of a kernel, and its pointers into them.
+pub(super) struct Arrays<'w, 't, 'a> {
+    pub(super) lexemes: &'w Lexemes<'t, 'a>,
+    pub(super) body: &'w Body,
+    pub(super) indices: &'w Indices<'w, 't, 'a>,
+}
+
+impl Arrays<'_, '_, '_> {
     /// Returns the local at a place if it is an array, a pointer into one, or shared.
-    pub(super) fn array_at(&self, at: usize) -> Option<Array> {
-        let uses = &self.body.uses;
-        let found = uses.binary_search_by_key(&at, |it| it.at).ok()?;
-        self.array(uses[found].local, 0)
+    pub(super) fn at(&self, at: usize) -> Option<Array> {
+        self.array(self.body.used(at)?, 0)
     }
 
     /// Returns the array that a local is, or points into. `depth` limits chains of pointers.
@@ -153,13 +159,12 @@ impl Walk<'_, '_, '_> {
             if close + 1 == end {
                 return self.pointed(start + 1..close, depth);
             }
-            let is_cast = lexemes.is_cast(close, |it| self.is_local(it));
+            let is_cast = lexemes.is_cast(close, |it| self.body.used(it).is_some());
             return is_cast.then(|| Some((self.pointed(close + 1..end, depth)?.0, true)))?;
         }
         let takes_address = lexemes.at(start) == "&";
         start += usize::from(takes_address);
-        let found = self.body.uses.binary_search_by_key(&start, |it| it.at).ok()?;
-        let array = self.array(self.body.uses[found].local, depth)?;
+        let array = self.array(self.body.used(start)?, depth)?;
         let (mut at, mut indices) = (start + 1, Vec::new());
         while lexemes.at(at) == "[" && at < end {
             let close = lexemes.partner(at)?;

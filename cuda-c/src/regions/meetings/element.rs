@@ -71,9 +71,7 @@ impl Walk<'_, '_, '_> {
 
     /// Returns the local named at a place.
     pub(in super::super) fn local_at(&self, at: usize) -> Option<&Local> {
-        let uses = &self.body.uses;
-        let found = uses.binary_search_by_key(&at, |it| it.at).ok()?;
-        Some(&self.body.locals[uses[found].local])
+        Some(&self.body.locals[self.body.used(at)?])
     }
 
     /// Returns the type specifiers in the declaration of a name in shared memory.

@@ -28,9 +28,9 @@ use super::super::lexemes::{Edit, Lexemes, NONE, is_assignment};
 use super::super::statements::{Body, Loop, Node, What};
 use super::super::words::{is_integer, is_specifier, is_type};
 use super::aliases::may_be_one;
-use super::index::{Index, Test};
-use super::sums::are_ordered;
-use super::{Access, Kind, Race, Walk, is_fixed};
+use super::index::Test;
+use super::sums::{Index, are_ordered};
+use super::{Access, Kind, Race, Walk};
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -555,7 +555,7 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
                 let mut uses = self.body.uses.iter().filter(|it| it.local == id);
                 return !self.body.locals[id].is_shared
                     && uses.all(|it| it.access == Use::Read || !statement.contains(&it.at))
-                    && (is_fixed(self.body, id) || self.body.locals[id].init.start != NONE);
+                    && (self.body.is_fixed(id) || self.body.locals[id].init.start != NONE);
             }
             match lexemes.is_word(at) {
                 true if lexemes.at(at + 1) == "(" => {

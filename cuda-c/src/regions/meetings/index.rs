@@ -14,33 +14,12 @@
 //! - A value that may differ between threads in an unknown way, such as one read from memory, makes the index
 //!   *free*: nothing is known about the threads that share the element.
 
+use super::super::access::Access;
 use super::super::lexemes::{Lexemes, NONE};
 use super::super::statements::{Body, Node, What};
 use super::super::words::is_known_function;
-use super::sums::{Sum, are_apart, inside, is_of_blocks, split};
-use super::{is_fixed, value};
+use super::sums::{Axes, Index, Sum, Token, are_apart, inside, is_of_blocks, split};
 use std::ops::Range;
-
-/// The axes of `threadIdx` that an expression depends on, as bits.
-type Axes = u8;
-
-/// A token of an expression whose locals have been replaced by their initial values.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Token {
-    pub(super) text: String,
-    pub(super) axes: Axes,
-    /// True for a value that may change between uses, is in memory, or is returned by a function: two uses of
-    /// the token may have different values.
-    pub(super) is_open: bool,
-    /// True for such a value if it may also differ between threads.
-    is_free: bool,
-}
-
-/// The value of an index, as tokens.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Index {
-    pub(super) tokens: Vec<Token>,
-}
 
 /// The kind of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,105 +38,6 @@ pub(super) enum Test {
 
 /// The maximum number of tokens. Longer expressions are not analysed.
 const MOST: usize = 120;
-
-impl Index {
-    pub(super) fn unknown() -> Index {
-        let token = Token { text: String::new(), axes: 0, is_open: true, is_free: true };
-        Index { tokens: vec![token] }
-    }
-
-    /// Returns the index that stands for the place a pointer points to when that place is not known.
-    pub(super) fn of_pointer(name: &str, id: usize) -> Index {
-        let text = format!("&{name}#{id}");
-        Index { tokens: vec![Token { text, axes: 0, is_open: true, is_free: true }] }
-    }
-
-    /// Returns the locals in the index whose value may change between uses.
-    pub(super) fn open_locals(&self) -> impl Iterator<Item = usize> {
-        let open = self.tokens.iter().filter(|it| it.is_open);
-        open.filter_map(|it| it.text.split_once('#')?.1.parse().ok())
-    }
-
-    /// Returns the index for a number or an operator.
-    pub(super) fn of_text(text: &str) -> Index {
-        let text = text.to_owned();
-        Index { tokens: vec![Token { text, axes: 0, is_open: false, is_free: false }] }
-    }
-
-    /// Returns the index `threadIdx.x`.
-    pub(super) fn of_thread() -> Index {
-        let text = "threadIdx.x".to_owned();
-        Index { tokens: vec![Token { text, axes: 1, is_open: false, is_free: false }] }
-    }
-
-    /// Returns the text of the offset if the index is `threadIdx.x` plus an offset.
-    pub(super) fn without_thread(&self) -> Option<String> {
-        let sum = Sum::of(self);
-        let is_fixed = !self.is_free() && self.open_locals().next().is_none();
-        (sum.own == ["threadIdx.x"] && is_fixed).then_some(())?;
-        let offset = sum.offset.to_string();
-        let words = sum.others.iter().map(String::as_str).chain([offset.as_str()]);
-        let text = words.collect::<Vec<_>>().join(" + ");
-        // Removes the numbers of locals.
-        let names = text.split(' ').map(|it| it.split('#').next().unwrap_or(it));
-        Some(names.collect::<Vec<_>>().join(" "))
-    }
-
-    /// Returns a value that is the same in all threads but changes over time.
-    pub(super) fn of_round() -> Index {
-        let text = "round".to_owned();
-        Index { tokens: vec![Token { text, axes: 0, is_open: true, is_free: false }] }
-    }
-
-    fn grouped(&self) -> Vec<Token> {
-        let [open, close] = ["(", ")"].map(|it| Index::of_text(it).tokens);
-        match self.tokens.len() {
-            1 => self.tokens.clone(),
-            _ => [open, self.tokens.clone(), close].concat(),
-        }
-    }
-
-    /// Returns the sum of two indices.
-    pub(super) fn plus(&self, other: &Index) -> Index {
-        let part = |index: &Index| {
-            let binds_less = |it: &Token| {
-                matches!(it.text.as_str(), "?" | "<<" | ">>" | "&" | "|" | "^" | "<" | ">" | "==")
-            };
-            match index.tokens.iter().any(binds_less) {
-                true => index.grouped(),
-                false => index.tokens.clone(),
-            }
-        };
-        Index { tokens: [part(self), Index::of_text("+").tokens, part(other)].concat() }
-    }
-
-    /// Returns true if the index is known to differ between threads.
-    pub(super) fn is_of_thread(&self) -> bool {
-        self.axes() != 0 && !self.is_free()
-    }
-
-    /// Returns true if the index is the same in all threads and is not a number.
-    pub(super) fn is_offset(&self) -> bool {
-        self.axes() == 0 && !self.is_free() && !self.is_number()
-    }
-
-    fn is_number(&self) -> bool {
-        let sum = Sum::of(self);
-        sum.own.is_empty() && sum.others.is_empty()
-    }
-
-    pub(super) fn axes(&self) -> Axes {
-        self.tokens.iter().fold(0, |axes, it| axes | it.axes)
-    }
-
-    pub(super) fn is_free(&self) -> bool {
-        self.tokens.iter().any(|it| it.is_free)
-    }
-
-    pub(super) fn text(&self) -> String {
-        self.tokens.iter().map(|it| it.text.as_str()).collect::<Vec<_>>().join(" ")
-    }
-}
 
 /// The indices of a kernel.
 #[derive(Debug)]
@@ -267,7 +147,7 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
     /// Returns true for a token whose value may differ between neighbouring threads.
     fn differs(&self, at: usize) -> bool {
         let lexemes = self.lexemes;
-        match self.used(at) {
+        match self.body.used(at) {
             Some(id) => self.varies[id] || self.body.locals[id].is_shared,
             None if lexemes.is_word(at) => {
                 lexemes.at(at) == "threadIdx"
@@ -280,11 +160,6 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
                 matches!(lexemes.at(at), "[" | "->") || is_star
             }
         }
-    }
-
-    fn used(&self, at: usize) -> Option<usize> {
-        let uses = &self.body.uses;
-        uses.binary_search_by_key(&at, |it| it.at).ok().map(|it| uses[it].local)
     }
 
     /// Returns the index for an expression.
@@ -330,7 +205,7 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
             }
             let mut text = lexemes.at(at).to_owned();
             let (mut axes, mut is_open, mut is_free) = (0, false, false);
-            if let Some(id) = self.used(at) {
+            if let Some(id) = self.body.used(at) {
                 if let Some((_, index)) = self.counter.as_ref().filter(|it| it.0 == id) {
                     tokens.extend(index.grouped());
                     at += 1;
@@ -371,7 +246,7 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
                     continue;
                 }
                 text = format!("{text}#{id}");
-                is_open = !local.is_parameter || !is_fixed(self.body, id);
+                is_open = !local.is_parameter || !self.body.is_fixed(id);
                 is_free = self.varies[id] || local.is_shared;
             } else if text == "threadIdx" && lexemes.at(at + 1) == "." {
                 let name = lexemes.at(at + 2);
@@ -581,4 +456,26 @@ fn add_branches(node: &Node, branches: &mut Vec<(Range<usize>, Range<usize>)>) {
         What::Switch(body) => branches.push((node.range.clone(), body.range.clone())),
         _ => {}
     }
+}
+
+/// Returns the initial value of a local and the values assigned to it.
+pub(super) fn values(lexemes: &Lexemes<'_, '_>, body: &Body, id: usize) -> Vec<Range<usize>> {
+    let local = &body.locals[id];
+    let init = Some(local.init.clone()).filter(|it| it.start != NONE && local.is_assigned);
+    let writes = body.uses.iter().filter(|it| it.local == id && it.access == Access::Write);
+    let assigned = writes.filter(|it| lexemes.at(it.at + 1) == "=").filter_map(|it| {
+        let start = it.at + 2;
+        Some(start..lexemes.find(start, lexemes.len(), &[";", ",", ")"])?)
+    });
+    init.into_iter().chain(assigned).collect()
+}
+
+/// Returns the value of a local that has only one.
+fn value(lexemes: &Lexemes<'_, '_>, body: &Body, id: usize) -> Option<Range<usize>> {
+    let mut writes = body.uses.iter().filter(|it| it.local == id && it.access != Access::Read);
+    let first = writes.next();
+    let is_set = body.locals[id].init.start != NONE;
+    let is_one = writes.next().is_none() && (first.is_none() || !is_set);
+    let mut values = values(lexemes, body, id).into_iter();
+    values.next().filter(|_| is_one && !body.locals[id].is_parameter && values.len() == 0)
 }

@@ -4,7 +4,125 @@
 //! and the offset -1. Indices with the same thread's terms are compared by the rest: the same rest is the
 //! same element of the same thread, and a larger one belongs to a thread with a higher number.
 
-use super::index::{Index, Token};
+/// The axes of `threadIdx` that an expression depends on, as bits.
+pub(super) type Axes = u8;
+
+/// A token of an expression whose locals have been replaced by their initial values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Token {
+    pub(super) text: String,
+    pub(super) axes: Axes,
+    /// True for a value that may change between uses, is in memory, or is returned by a function: two uses of
+    /// the token may have different values.
+    pub(super) is_open: bool,
+    /// True for such a value if it may also differ between threads.
+    pub(super) is_free: bool,
+}
+
+/// The value of an index, as tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Index {
+    pub(super) tokens: Vec<Token>,
+}
+
+impl Index {
+    pub(super) fn unknown() -> Index {
+        let token = Token { text: String::new(), axes: 0, is_open: true, is_free: true };
+        Index { tokens: vec![token] }
+    }
+
+    /// Returns the index that stands for the place a pointer points to when that place is not known.
+    pub(super) fn of_pointer(name: &str, id: usize) -> Index {
+        let text = format!("&{name}#{id}");
+        Index { tokens: vec![Token { text, axes: 0, is_open: true, is_free: true }] }
+    }
+
+    /// Returns the locals in the index whose value may change between uses.
+    pub(super) fn open_locals(&self) -> impl Iterator<Item = usize> {
+        let open = self.tokens.iter().filter(|it| it.is_open);
+        open.filter_map(|it| it.text.split_once('#')?.1.parse().ok())
+    }
+
+    /// Returns the index for a number or an operator.
+    pub(super) fn of_text(text: &str) -> Index {
+        let text = text.to_owned();
+        Index { tokens: vec![Token { text, axes: 0, is_open: false, is_free: false }] }
+    }
+
+    /// Returns the index `threadIdx.x`.
+    pub(super) fn of_thread() -> Index {
+        let text = "threadIdx.x".to_owned();
+        Index { tokens: vec![Token { text, axes: 1, is_open: false, is_free: false }] }
+    }
+
+    /// Returns the text of the offset if the index is `threadIdx.x` plus an offset.
+    pub(super) fn without_thread(&self) -> Option<String> {
+        let sum = Sum::of(self);
+        let is_fixed = !self.is_free() && self.open_locals().next().is_none();
+        (sum.own == ["threadIdx.x"] && is_fixed).then_some(())?;
+        let offset = sum.offset.to_string();
+        let words = sum.others.iter().map(String::as_str).chain([offset.as_str()]);
+        let text = words.collect::<Vec<_>>().join(" + ");
+        // Removes the numbers of locals.
+        let names = text.split(' ').map(|it| it.split('#').next().unwrap_or(it));
+        Some(names.collect::<Vec<_>>().join(" "))
+    }
+
+    /// Returns a value that is the same in all threads but changes over time.
+    pub(super) fn of_round() -> Index {
+        let text = "round".to_owned();
+        Index { tokens: vec![Token { text, axes: 0, is_open: true, is_free: false }] }
+    }
+
+    pub(super) fn grouped(&self) -> Vec<Token> {
+        let [open, close] = ["(", ")"].map(|it| Index::of_text(it).tokens);
+        match self.tokens.len() {
+            1 => self.tokens.clone(),
+            _ => [open, self.tokens.clone(), close].concat(),
+        }
+    }
+
+    /// Returns the sum of two indices.
+    pub(super) fn plus(&self, other: &Index) -> Index {
+        let part = |index: &Index| {
+            let binds_less = |it: &Token| {
+                matches!(it.text.as_str(), "?" | "<<" | ">>" | "&" | "|" | "^" | "<" | ">" | "==")
+            };
+            match index.tokens.iter().any(binds_less) {
+                true => index.grouped(),
+                false => index.tokens.clone(),
+            }
+        };
+        Index { tokens: [part(self), Index::of_text("+").tokens, part(other)].concat() }
+    }
+
+    /// Returns true if the index is known to differ between threads.
+    pub(super) fn is_of_thread(&self) -> bool {
+        self.axes() != 0 && !self.is_free()
+    }
+
+    /// Returns true if the index is the same in all threads and is not a number.
+    pub(super) fn is_offset(&self) -> bool {
+        self.axes() == 0 && !self.is_free() && !self.is_number()
+    }
+
+    fn is_number(&self) -> bool {
+        let sum = Sum::of(self);
+        sum.own.is_empty() && sum.others.is_empty()
+    }
+
+    pub(super) fn axes(&self) -> Axes {
+        self.tokens.iter().fold(0, |axes, it| axes | it.axes)
+    }
+
+    pub(super) fn is_free(&self) -> bool {
+        self.tokens.iter().any(|it| it.is_free)
+    }
+
+    pub(super) fn text(&self) -> String {
+        self.tokens.iter().map(|it| it.text.as_str()).collect::<Vec<_>>().join(" ")
+    }
+}
 
 /// Returns true if the first access to an element apparently comes before another thread's second access to
 /// it, both if all threads finish the first before the second, and if threads run in order.

@@ -1,9 +1,8 @@
 //! Writes strided loops that run in rounds: the loop over rounds is outside, and the loop over threads
 //! inside.
 
-use super::super::strides::Strided;
-use super::Writer;
-use super::threads::Threads;
+use super::super::classes::Strided;
+use super::{Threads, Writer};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 

@@ -1,11 +1,9 @@
 //! Writes the code that comes before the loop over a row of threads. It computes the indices that increase
 //! along the row, and which threads of the row fulfil a condition.
 
-use super::super::classes::Class;
+use super::super::classes::{Class, Clip, Guard};
 use super::super::lexemes::is_assignment;
-use super::super::thread_rows::{Clip, Guard};
-use super::Writer;
-use super::threads::Threads;
+use super::{Threads, Writer};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -145,8 +143,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
 
     /// Returns the pointer named at `at`, if it is the same in all threads.
     fn pointer(&self, at: usize) -> Option<usize> {
-        let uses = &self.body.uses;
-        let id = uses[uses.binary_search_by_key(&at, |it| it.at).ok()?].local;
+        let id = self.body.used(at)?;
         let local = &self.body.locals[id];
         let mut words = local.specifiers.clone().chain(local.declarator.clone());
         let is_pointer = words.any(|it| self.lexemes.at(it) == "*");

@@ -2,30 +2,10 @@
 
 use super::super::classes::Class;
 use super::super::statements::Node;
-use super::super::thread_rows::Guard;
-use super::Writer;
+use super::{Threads, Writer};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::ops::Range;
-
-/// A function that writes declarations.
-type Declare<'l, 'w, 't, 'a> = dyn Fn(&mut Writer<'w, 't, 'a>) + 'l;
-
-/// A loop over threads, apart from its statements.
-pub(super) struct Threads<'l, 'w, 't, 'a> {
-    /// The locals that are available in the loop.
-    pub(super) known: &'l BTreeSet<usize>,
-    /// Writes declarations before the statements and before the indices; the range is the expression that
-    /// they depend on.
-    pub(super) declares: Option<(&'l Range<usize>, &'l Declare<'l, 'w, 't, 'a>)>,
-    /// The statements whose increasing indices are computed before each row.
-    pub(super) nodes: &'l [&'l Node],
-    pub(super) guard: Option<&'l Guard>,
-    /// True inside a loop for whose later iterations memory is prefetched.
-    pub(super) asks: bool,
-    /// True if a called function may read the thread's index.
-    pub(super) calls: bool,
-}
 
 impl<'w, 't, 'a> Writer<'w, 't, 'a> {
     /// Declares constant references to uniform variables, by which loops over threads access them.
@@ -136,9 +116,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         let is_template = |at: usize| {
             let end = lexemes.find(at, lexemes.len(), &[";"]).unwrap_or(lexemes.len());
             let is_end = |it: usize| lexemes.at(it).ends_with('>') && lexemes.at(it + 1) == "(";
-            lexemes.at(at + 1) == "<"
-                && self.body.uses.binary_search_by_key(&at, |it| it.at).is_err()
-                && (at + 2..end).any(is_end)
+            lexemes.at(at + 1) == "<" && self.body.used(at).is_none() && (at + 2..end).any(is_end)
         };
         self.asks_unseen
             || nodes.iter().flat_map(|it| it.range.clone()).any(|at| {

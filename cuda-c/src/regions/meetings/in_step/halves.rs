@@ -11,8 +11,9 @@ use super::super::super::facts::facts;
 use super::super::super::lexemes::NONE;
 use super::super::super::statements::{Node, What};
 use super::super::super::words::{is_integer, is_type};
-use super::super::index::{Index, Test};
-use super::super::{Walk, Who, is_fixed};
+use super::super::index::Test;
+use super::super::sums::Index;
+use super::super::{Walk, Who};
 use super::{MEET, Parter};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -79,7 +80,7 @@ impl Parter<'_, '_, '_> {
             let is_value = local.init.start != NONE && local.is_assigned;
             if is_alone
                 && is_value
-                && is_fixed(self.body, id)
+                && self.body.is_fixed(id)
                 && self.is_repeatable(&local.init, &node.range)
             {
                 let words = local.specifiers.start..local.init.end;
