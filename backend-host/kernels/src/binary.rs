@@ -1,14 +1,11 @@
 //! Loops that apply a function of two elements.
 
-use super::blocks::{Form, Routine};
+use super::blocks::{Form, Kernel, Routine};
 use super::bodies::{map_numbers, map_pairs, step_pairs, zip_pairs};
-use super::divisor::Divisors as _;
 use super::exponent::Parts as _;
-use super::kernel::Kernel;
 use super::multiversion::{Loop, select_blocks};
-use super::neighbour::Neighbour as _;
 use super::number::{Convert as _, Number, Truth, for_each, with_kind, with_number};
-use super::sums::Sums as _;
+use super::pairs::{Divisors as _, Neighbour as _, Sums as _};
 use super::unary::{Own, Stepped, Test, ValueOn, Vector, through};
 use super::{divide, power};
 use hal::DType;

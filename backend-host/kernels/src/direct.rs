@@ -1,9 +1,9 @@
 //! Element-wise operations whose operands a loop can use in place.
 
+use super::blocks::Kernel;
 use super::cast;
 use super::copy::{Place, copy_tile, pointer};
 use super::function;
-use super::kernel::Kernel;
 use super::pairwise::Cell;
 use super::parallel::Workers;
 use super::strided::offset;

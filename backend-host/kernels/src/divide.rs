@@ -5,9 +5,8 @@
 //! invariant integers using multiplication*, 1994, figure 4.1). Division of elements by elements uses
 //! floating point if they have at most 32 bits.
 
-use super::blocks::{Form, Routine};
+use super::blocks::{Form, Kernel, Routine};
 use super::bodies::{map_pairs, map_single, step_pairs};
-use super::kernel::Kernel;
 use super::multiversion::{Loop, select_blocks};
 use super::number::Number;
 use hal::DType;

@@ -3,17 +3,15 @@
 //! Operands that are contiguous and of the right type are used in place. Others pass through buffers that
 //! stay in the first-level cache, so that an operation does not allocate memory.
 
-use super::blocks::Routine;
+use super::blocks::{Kernel, Routine, unsupported};
 use super::cast;
 use super::copy::{Place, copy_tile, pointer, prefetch};
 use super::direct;
 use super::function;
-use super::kernel::Kernel;
 use super::pairwise::Cell;
 use super::parallel::Workers;
 use super::strided::{count, for_each, offset, widest, without};
 use super::tile::{BUFFER, InputOperand, Output, ROW, Scratch};
-use super::unsupported;
 use hal::function::{Function, UnaryFunction};
 use hal::operation::{Elementwise, Input, Operand, Shape};
 use hal::{DType, Kind, Result, Scalar};

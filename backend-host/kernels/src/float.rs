@@ -1,8 +1,5 @@
 //! The arithmetic of floating-point numbers: IEEE 754 with numpy's division and ordering.
 
-use super::math::precision::Precision;
-use super::math::{Elementary, elementary_loop};
-use super::multiversion::Loop;
 use super::number::{Convert as _, Number, for_each};
 use hal::DType;
 use hal::dtype::narrow::Narrow;
@@ -126,12 +123,9 @@ pub(super) trait Float: Number {
     /// The type for functions whose values would be rounded twice in [`Number::Working`].
     type Precise: Number;
     /// The type in which elementary functions and powers are computed.
-    type Functions: Precision;
+    type Functions: Number + Default;
     /// Stores elements as numbers of the type `Functions`.
     fn load(elements: &[Self], numbers: &mut [Self::Functions]);
-    /// Returns the loop of an elementary function, or `None` if the processor does not have fused
-    /// multiply-add.
-    fn elementary<F: Elementary>() -> Option<Loop>;
 }
 
 impl Float for f32 {
@@ -141,9 +135,6 @@ impl Float for f32 {
     fn load(elements: &[f32], numbers: &mut [f32]) {
         numbers.copy_from_slice(elements);
     }
-    fn elementary<F: Elementary>() -> Option<Loop> {
-        elementary_loop::<f32, F>()
-    }
 }
 
 impl Float for f64 {
@@ -152,9 +143,6 @@ impl Float for f64 {
     #[inline(always)]
     fn load(elements: &[f64], numbers: &mut [f64]) {
         numbers.copy_from_slice(elements);
-    }
-    fn elementary<F: Elementary>() -> Option<Loop> {
-        elementary_loop::<f64, F>()
     }
 }
 
@@ -247,9 +235,6 @@ macro_rules! narrow_number {
                 for (number, element) in numbers.iter_mut().zip(elements) {
                     *number = element.convert();
                 }
-            }
-            fn elementary<F: Elementary>() -> Option<Loop> {
-                Self::Functions::narrow_loop::<$rust, F>()
             }
         }
     };

@@ -1,8 +1,7 @@
 //! Chooses the loop of any function. Contains the loops of functions with three and four arguments.
 
-use super::blocks::{Form, Routine};
+use super::blocks::{Form, Kernel, Routine};
 use super::bodies::{map_pairs, map_quadruples, map_triples, step_quadruples, step_triples};
-use super::kernel::Kernel;
 #[cfg(doc)]
 use super::multiversion::Loop;
 use super::multiversion::select_blocks;

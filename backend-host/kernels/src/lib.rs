@@ -14,7 +14,6 @@ mod convert;
 mod copy;
 mod direct;
 mod divide;
-mod divisor;
 mod elementwise;
 mod exponent;
 mod float;
@@ -22,14 +21,13 @@ mod function;
 mod fused;
 mod indexed;
 mod integer;
-mod kernel;
 mod math;
 mod merge;
 mod mixed;
 mod multiversion;
-mod neighbour;
 mod nonzero;
 mod number;
+mod pairs;
 mod pairwise;
 mod parallel;
 mod power;
@@ -43,7 +41,6 @@ mod scan;
 mod sequence;
 mod sort;
 mod strided;
-mod sums;
 mod tile;
 mod unary;
 mod values;
@@ -51,8 +48,8 @@ mod values;
 mod vector;
 mod words;
 
+use hal::Result;
 use hal::operation::{Description, Operation};
-use hal::{Error, Result};
 use rayon_core::ThreadPool;
 use std::sync::Arc;
 
@@ -103,16 +100,11 @@ pub unsafe fn execute(
 /// Single loops and conversions for the tests of this crate. They are not part of its interface.
 #[doc(hidden)]
 pub mod loops {
+    pub use super::blocks::Kernel;
     pub use super::cast::conversion;
     pub use super::divide::kernel as integer_division;
     pub use super::exponent::Parts;
     pub use super::function::kernel;
-    pub use super::kernel::Kernel;
     pub use super::quicksort::sort_without_vectors;
     pub use super::saturate::Saturate;
-}
-
-#[cold]
-fn unsupported(what: String) -> Error {
-    Error::unsupported("execute", format!("the host backend does not have {what}"))
 }

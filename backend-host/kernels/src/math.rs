@@ -13,48 +13,20 @@ mod double;
 mod modulus;
 mod ordinary;
 pub(super) mod power;
-pub(super) mod precision;
+mod precision;
 mod single;
 mod table;
 
+use super::blocks::Kernel;
 use super::float::Float;
-use super::kernel::Kernel;
 use super::multiversion::{Loop, elements, places, select_fused};
-use super::number::{Convert as _, with_kind, with_number};
+use super::number::{Convert as _, for_each, with_kind, with_number};
 use hal::DType;
 #[cfg(doc)]
 use hal::dtype::narrow::Narrow;
 use hal::function::UnaryFunction;
-use precision::Precision as _;
+use precision::{Elementary, Precision};
 use table::Tabled;
-
-/// A function of one number.
-pub(crate) trait Elementary {
-    /// The function.
-    const FUNCTION: UnaryFunction;
-    /// The largest finite argument that [`Elementary::single`] takes.
-    const SINGLE_LIMIT: f32 = f32::MAX;
-    /// The largest finite argument that [`Elementary::double`] takes.
-    const DOUBLE_LIMIT: f64 = f64::MAX;
-    /// The range of arguments of [`Elementary::ordinary_single`], if it differs from [`Elementary::single`].
-    const ORDINARY_SINGLE: Option<(f32, f32)> = None;
-    /// The range of arguments of [`Elementary::ordinary_double`], if it differs from [`Elementary::double`].
-    const ORDINARY_DOUBLE: Option<(f64, f64)> = None;
-    /// Returns the value with an error below 2 ulp, for ordinary arguments.
-    fn ordinary_single(x: f32) -> f32 {
-        Self::single(x)
-    }
-    /// Returns the value with an error below 1 ulp, for ordinary arguments.
-    fn ordinary_double(x: f64) -> f64 {
-        Self::double(x)
-    }
-    /// Returns the value with an error below 2 ulp.
-    fn single(x: f32) -> f32;
-    /// Returns the value with an error below 1 ulp.
-    fn double(x: f64) -> f64;
-    /// Returns the value for arguments beyond the limits.
-    fn library(x: f64) -> f64;
-}
 
 /// The number of elements computed in one step: it fits the first-level cache, and is a multiple of the group
 /// size.
@@ -65,7 +37,7 @@ const GROUP: usize = 32;
 /// Replaces arguments by values. Only whole groups are computed. The value of an element depends on nothing but the
 /// element.
 #[inline(always)]
-fn evaluate<T: Float, F: Elementary>(given: &[T], numbers: &mut [T::Functions; CHUNK]) {
+fn evaluate<T: Computed, F: Elementary>(given: &[T], numbers: &mut [T::Functions; CHUNK]) {
     let count = given.len();
     T::load(given, &mut numbers[..count]);
     let is_ordinary = T::Functions::are_ordinary::<F>(&numbers[..count]);
@@ -93,7 +65,7 @@ fn evaluate<T: Float, F: Elementary>(given: &[T], numbers: &mut [T::Functions; C
 
 /// Computes again those values whose arguments are too large.
 #[cold]
-fn correct<T: Float, F: Elementary>(given: &[T], numbers: &mut [T::Functions; CHUNK]) {
+fn correct<T: Computed, F: Elementary>(given: &[T], numbers: &mut [T::Functions; CHUNK]) {
     for (number, x) in numbers.iter_mut().zip(given) {
         let x = x.convert::<T::Functions>();
         if x.is_beyond::<F>() {
@@ -105,7 +77,7 @@ fn correct<T: Float, F: Elementary>(given: &[T], numbers: &mut [T::Functions; CH
 /// # Safety
 /// See [`Loop`].
 #[inline(always)]
-unsafe fn elementary_body<T: Float, F: Elementary>(
+unsafe fn elementary_body<T: Computed, F: Elementary>(
     value: *mut u8,
     arguments: &[*const u8; 4],
     repeated: u32,
@@ -135,17 +107,12 @@ unsafe fn elementary_body<T: Float, F: Elementary>(
     }
 }
 
-select_fused!(select_elementary<T: Float, F: Elementary>, elementary_body, Loop,
+select_fused!(select_elementary<T: Computed, F: Elementary>, elementary_body, Loop,
     (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
-
-/// Returns the loop of a function, or `None` if the processor does not have fused multiply-add.
-pub(super) fn elementary_loop<T: Float, F: Elementary>() -> Option<Loop> {
-    select_elementary::<T, F>()
-}
 
 /// # Safety
 /// See [`Loop`].
-unsafe fn tabled_body<T: Tabled, F: Elementary>(
+unsafe fn tabled_body<T: Tabled + Computed, F: Elementary>(
     value: *mut u8,
     arguments: &[*const u8; 4],
     repeated: u32,
@@ -155,6 +122,55 @@ unsafe fn tabled_body<T: Tabled, F: Elementary>(
     // SAFETY: passed on to the caller.
     unsafe { T::table::<F>().run(compute, value, arguments, repeated, length) }
 }
+
+/// A type with loops of elementary functions.
+trait Computed: Float<Functions: Precision> {
+    /// Returns the loop of a function, or `None` if the processor does not have fused multiply-add.
+    fn elementary<F: Elementary>() -> Option<Loop>;
+}
+
+/// A precision in which functions of types stored in few bits are computed.
+trait OfNarrow: Precision {
+    /// Returns the loop of a function for such a type.
+    fn narrow_loop<T: Tabled + Computed, F: Elementary>() -> Option<Loop>;
+}
+
+impl Computed for f32 {
+    fn elementary<F: Elementary>() -> Option<Loop> {
+        select_elementary::<f32, F>()
+    }
+}
+
+impl OfNarrow for f32 {
+    fn narrow_loop<T: Tabled + Computed, F: Elementary>() -> Option<Loop> {
+        select_elementary::<T, F>()
+    }
+}
+
+impl Computed for f64 {
+    fn elementary<F: Elementary>() -> Option<Loop> {
+        select_elementary::<f64, F>()
+    }
+}
+
+impl OfNarrow for f64 {
+    /// A table, because the values have to be correctly rounded.
+    fn narrow_loop<T: Tabled + Computed, F: Elementary>() -> Option<Loop> {
+        Some(tabled_body::<T, F>)
+    }
+}
+
+macro_rules! narrow {
+    ([] $dtype:ident, $rust:ty) => {
+        impl Computed for $rust {
+            fn elementary<F: Elementary>() -> Option<Loop> {
+                <Self as Float>::Functions::narrow_loop::<$rust, F>()
+            }
+        }
+    };
+}
+
+for_each!(narrow => narrow []);
 
 /// Defines the items of [`Elementary`] about ordinary arguments of one type.
 macro_rules! ordinary {
@@ -195,7 +211,7 @@ macro_rules! functions {
             }
         )*
 
-        fn of_type<T: Float>(function: UnaryFunction) -> Option<Loop> {
+        fn of_type<T: Computed>(function: UnaryFunction) -> Option<Loop> {
             match function {
                 $(UnaryFunction::$function => T::elementary::<$function>(),)*
                 _ => None,

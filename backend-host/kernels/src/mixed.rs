@@ -1,8 +1,7 @@
 //! Loops that compare signed and unsigned integers of the same width.
 
-use super::blocks::{Form, Routine};
+use super::blocks::{Form, Kernel, Routine};
 use super::bodies::{map_pairs, step_pairs};
-use super::kernel::Kernel;
 use super::multiversion::{Loop, select_blocks};
 use super::number::Truth;
 use hal::function::BinaryFunction;

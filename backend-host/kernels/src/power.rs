@@ -1,8 +1,8 @@
 //! Loops that raise real numbers to a power.
 
+use super::blocks::Kernel;
 use super::bodies::step_pairs;
 use super::float::Float;
-use super::kernel::Kernel;
 use super::math::power::Real;
 use super::multiversion::{Loop, operands, select_fused, select_variant};
 use super::number::{Convert as _, Number, for_each, with_kind, with_number};
@@ -94,7 +94,7 @@ const GROUP: usize = 32;
 /// # Safety
 /// See [`Loop`].
 #[inline(always)]
-unsafe fn real_body<T: Float>(
+unsafe fn real_body<T: Float<Functions: Real>>(
     value: *mut u8,
     arguments: &[*const u8; 4],
     repeated: u32,
@@ -135,7 +135,7 @@ unsafe fn real_body<T: Float>(
     }
 }
 
-select_fused!(select_real<T: Float>, real_body, Loop,
+select_fused!(select_real<T: Float<Functions: Real>>, real_body, Loop,
     (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
 
 /// Returns the loop of a power of real numbers, or `None` for other functions and types. For floating-point

@@ -2,7 +2,7 @@
 //! `matrixmultiply`, others by loops over rows. Elements that neither can use in place pass through buffers,
 //! in blocks.
 
-use super::blocks::Routine;
+use super::blocks::{Routine, unsupported};
 use super::cast;
 use super::copy::{Place, pointer};
 use super::multiversion::select_variant;
@@ -10,7 +10,6 @@ use super::number::{Number, Truth};
 use super::parallel::Workers;
 use super::strided::{count, for_each, offset, widest};
 use super::tile::{BUFFER, InputOperand, Output, Scratch};
-use super::unsupported;
 use hal::operation::{MatrixProduct, Operand, Shape};
 use hal::{DType, Result};
 

@@ -73,7 +73,7 @@ macro_rules! word {
                     return Steps {
                         most: <Vector as vector::Vector>::BLOCK,
                         block: vector::sort_block::<Vector>,
-                        divide: vector::divide::<Vector>,
+                        divide: divide_by_vectors::<Vector>,
                     };
                 }
                 Steps::PORTABLE
@@ -104,10 +104,27 @@ fn divide<W: Word>(elements: &mut [W], other: &mut [W], pivot: W) -> usize {
     divide_from(elements, &mut other[..length], pivot, 0, 0, length)
 }
 
+/// Divides with vectors: see [`Steps::divide`].
+///
+/// # Safety
+/// The processor must have AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn divide_by_vectors<V: vector::Vector<Word: Word>>(
+    elements: &mut [V::Word],
+    other: &mut [V::Word],
+    pivot: V::Word,
+) -> usize {
+    let other = &mut other[..elements.len()];
+    // SAFETY: passed on to the caller.
+    let [whole, left, right] = unsafe { vector::divide::<V>(elements, other, pivot) };
+    left + divide_from(elements, other, pivot, whole, left, right)
+}
+
 /// Divides the elements from `start`, and returns the number of those that are not above the pivot. `left` and
 /// `right` are the free places at the beginning of one side and at the end of the other.
 #[inline(always)]
-pub(super) fn divide_from<W: Word>(
+fn divide_from<W: Word>(
     elements: &mut [W],
     other: &mut [W],
     pivot: W,

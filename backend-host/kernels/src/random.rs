@@ -6,20 +6,17 @@
 mod group;
 mod value;
 
+use super::blocks::unsupported;
 #[cfg(target_arch = "x86_64")]
 use super::multiversion::Fused;
 use super::multiversion::fused;
 use super::parallel::Workers;
-use super::unsupported;
-use group::{Group, Mrg, Points, Xorwow};
+use group::{Group, LANES, Mrg, Points, Xorwow};
 use hal::operation::{Random, RandomSource};
 use hal::random::{Distribution, Generator};
 use hal::{DType, Result};
 use random::{distribution, philox};
 use value::{Real, Whole};
-
-/// The number of states that draw together.
-const LANES: usize = 256;
 
 /// The output of a fill, and the location of its states.
 #[derive(Clone, Copy)]

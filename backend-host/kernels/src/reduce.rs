@@ -4,26 +4,25 @@
 //! step, or row by row, with many neighbouring results together. In both cases, the order of combination
 //! depends only on shape, strides and dtypes.
 
-mod about;
-mod epilogue;
 mod fold;
 mod position;
 
-use super::blocks::Routine;
+use super::blocks::{Routine, unsupported};
 use super::cast;
 use super::combine::{self, Combiner};
 use super::copy::{Place, pointer};
 use super::elementwise;
+use super::number::Number;
 use super::pairwise::{Cell, Pairwise};
 use super::parallel::Workers;
-use super::reduce_input::ReduceInput;
+use super::reduce_input::{ReduceInput, Scratch};
 use super::strided::{count, for_each, offset, stride, widest, without};
-use super::tile::{Output, Scratch};
-use super::unsupported;
+use super::tile::{self, Output};
 use super::values::Values;
 use hal::function::{Reduction, Start};
 use hal::operation::{Epilogue, Mapped, Operand, Reduce, Shape};
-use hal::{Complex, DType, Result, Scalar};
+use hal::{Complex, DType, Error, ErrorKind, Result, Scalar, Status};
+use position::SEGMENTED;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -35,9 +34,6 @@ const LINE: usize = 1024;
 const WIDTH: usize = 16384;
 /// The number of elements between two checks whether the result is decided.
 const DECISION: usize = 1 << 15;
-/// The number of elements from which the work for few results is divided among threads.
-const SEGMENTED: usize = 1 << 18;
-
 /// A prepared reduction.
 struct Reducer<'a> {
     input: ReduceInput<'a>,
@@ -74,8 +70,8 @@ pub(super) unsafe fn run(operation: &Reduce, workers: &Workers<'_>) -> Result<()
     // SAFETY: passed on to the caller.
     unsafe {
         match &operation.input {
-            Mapped::SquaredDeviation(elements) => about::deviations(operation, elements, workers),
-            Mapped::Position(elements) => about::positions(operation, elements, workers),
+            Mapped::SquaredDeviation(elements) => deviations(operation, elements, workers),
+            Mapped::Position(elements) => positions(operation, elements, workers),
             Mapped::Identity(_) | Mapped::Formula(_) | Mapped::Product(..) | Mapped::Indexed(_) => {
                 pass(operation, None, workers)
             }
@@ -286,9 +282,9 @@ impl<'a> Reducer<'a> {
     /// The results must be at the address and not be used elsewhere, and the output's elements must be
     /// writable.
     unsafe fn store(&self, results: usize, output: usize, length: usize, scratch: &mut Scratch) {
-        let Scratch { value, staging, .. } = scratch;
+        let tile::Scratch { value, staging, .. } = &mut scratch.tile;
         // SAFETY: packed results, which belong to the caller.
-        unsafe { epilogue::apply(self.epilogue, self.working, results, length) };
+        unsafe { finish(self.epilogue, self.working, results, length) };
         let mut results = results;
         if let Some(narrow) = self.narrow {
             let source = std::mem::replace(&mut results, value.address());
@@ -358,5 +354,143 @@ impl<'a> Reducer<'a> {
             }
             pairwise.finish(target);
         }
+    }
+}
+
+/// A value for each result of a reduction.
+struct Reference {
+    operand: Operand,
+    /// The memory of the operand.
+    _memory: Vec<Cell>,
+}
+
+impl Reference {
+    /// Computes the values of `reduction` over the operation's elements.
+    ///
+    /// # Safety
+    /// The same as for [`pass`].
+    unsafe fn new(
+        operation: &Reduce,
+        (reduction, compute, epilogue): (Reduction, DType, Epilogue),
+        elements: &Operand,
+        workers: &Workers<'_>,
+    ) -> Result<Self> {
+        let Reduce { shape, output, .. } = operation;
+        let mut size = compute.size();
+        let mut strides = output.strides.clone();
+        for axis in (0..shape.len()).rev().filter(|&axis| stride(&output.strides, axis) != 0) {
+            strides[axis] = size as isize;
+            size *= shape[axis];
+        }
+        let mut memory = Vec::new();
+        let cells = size.div_ceil(size_of::<Cell>());
+        memory.try_reserve_exact(cells).map_err(|_| no_memory(size))?;
+        memory.resize(cells, Cell([0; 16]));
+        let address = memory.as_mut_ptr().expose_provenance() as u64;
+        let operand = Operand { address, dtype: compute, strides };
+        let values = Reduce {
+            reduction,
+            compute,
+            shape: shape.clone(),
+            input: Mapped::Identity(elements.clone()),
+            output: operand.clone(),
+            epilogue,
+        };
+        // SAFETY: passed on to the caller; the results have separate memory.
+        unsafe { pass(&values, None, workers)? };
+        Ok(Reference { operand, _memory: memory })
+    }
+}
+
+#[cold]
+fn no_memory(bytes: usize) -> Error {
+    let detail = format!(
+        "out of memory: the reduction needs {bytes} bytes for reference values, which the system refused"
+    );
+    let status = Status::host(Status::OUT_OF_MEMORY);
+    Error::new(ErrorKind::OutOfMemory, status, "reduce", detail)
+}
+
+/// Sums the squared deviations from the mean. The elements are read twice, which is cheaper than the additional state
+/// that a single pass would need.
+///
+/// # Safety
+/// See [`hal::operation`].
+unsafe fn deviations(operation: &Reduce, elements: &Operand, workers: &Workers<'_>) -> Result<()> {
+    let Reduce { compute, shape, output, .. } = operation;
+    let reduced = (0..shape.len()).filter(|&axis| stride(&output.strides, axis) == 0);
+    let count = reduced.map(|axis| shape[axis]).product::<usize>();
+    let mean = (Reduction::Sum, *compute, Epilogue::Quotient(count as f64));
+    // SAFETY: the means belong to this call; the rest is passed on to the caller.
+    unsafe {
+        let means = Reference::new(operation, mean, elements, workers)?;
+        pass(operation, Some(&means.operand), workers)
+    }
+}
+
+/// Finds the indices of the first minimum or maximum.
+///
+/// # Safety
+/// See [`hal::operation`].
+unsafe fn positions(operation: &Reduce, elements: &Operand, workers: &Workers<'_>) -> Result<()> {
+    // SAFETY: passed on to the caller.
+    if unsafe { position::along_axis(operation, elements, workers) } {
+        return Ok(());
+    }
+    let Reduce { reduction, compute, shape, output, .. } = operation;
+    let extreme = (*reduction, *compute, Epilogue::Identity);
+    // SAFETY: passed on to the caller.
+    let extremes = unsafe { Reference::new(operation, extreme, elements, workers)? };
+    let reduced = (0..shape.len()).filter(|&axis| stride(&output.strides, axis) == 0);
+    let longest = reduced.map(|axis| shape[axis]).max().unwrap_or(1);
+    let index = if i32::try_from(longest).is_ok() { DType::Int32 } else { DType::Int64 };
+    let first = Reduce { reduction: Reduction::Minimum, compute: index, ..operation.clone() };
+    // SAFETY: passed on to the caller.
+    unsafe { pass(&first, Some(&extremes.operand), workers) }
+}
+
+/// Applies the epilogue to `length` packed values of an inexact type at this address.
+///
+/// # Safety
+/// The values must be at the address, aligned and of this type, and nothing else may access them.
+unsafe fn finish(epilogue: Epilogue, dtype: DType, address: usize, length: usize) {
+    let by = epilogue.divisor();
+    let root = match epilogue {
+        Epilogue::Identity => return,
+        Epilogue::Quotient(_) => false,
+        Epilogue::RootOfQuotient(_) => true,
+    };
+    // SAFETY: passed on to the caller.
+    unsafe {
+        match dtype {
+            DType::Float32 => replace(address, length, |sum: f32| {
+                let quotient = sum / by as f32;
+                if root { quotient.sqrt() } else { quotient }
+            }),
+            DType::Float64 => replace(address, length, |sum: f64| {
+                let quotient = sum / by;
+                if root { quotient.sqrt() } else { quotient }
+            }),
+            DType::Complex64 => {
+                let by = Complex::new(by as f32, 0.0);
+                replace(address, length, |sum: Complex<f32>| sum.divide(by));
+            }
+            DType::Complex128 => {
+                let by = Complex::new(by, 0.0);
+                replace(address, length, |sum: Complex<f64>| sum.divide(by));
+            }
+            // Sums of 16-bit floats have type `Float32`; other types do not have an epilogue.
+            _ => {}
+        }
+    }
+}
+
+/// # Safety
+/// The same as for [`finish`].
+unsafe fn replace<T: Copy>(address: usize, length: usize, with: impl Fn(T) -> T) {
+    // SAFETY: passed on to the caller.
+    let values = unsafe { std::slice::from_raw_parts_mut(pointer(address).cast::<T>(), length) };
+    for value in values {
+        *value = with(*value);
     }
 }

@@ -1,20 +1,34 @@
 //! The elements of a reduction, as packed tiles of the type in which they are combined.
 
-use super::blocks::Routine;
+use super::blocks::{Routine, unsupported};
 use super::cast;
 use super::copy::{Place, pointer};
 use super::function;
 use super::indexed::{Picked, Picker};
 use super::pairwise::Cell;
 use super::strided::stride;
-use super::tile::{BUFFER, InputOperand, Ready, Scratch};
-use super::unsupported;
-use super::values::Values;
+use super::tile::{self, BUFFER, InputOperand, Ready};
+use super::values::{Values, Window};
 use hal::function::{BinaryFunction, Function, Reduction};
 use hal::operation::{Mapped, Operand, Reduce, Strides};
 use hal::{DType, Result};
 use std::mem::MaybeUninit;
 use std::slice::{from_raw_parts, from_raw_parts_mut};
+
+/// Buffers for the elements of a tile.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    pub(super) tile: tile::Scratch,
+    /// Values of a formula.
+    window: Window,
+}
+
+impl Scratch {
+    #[inline]
+    pub(super) fn new() -> Scratch {
+        Scratch { tile: tile::Scratch::new(), window: Window::default() }
+    }
+}
 
 /// The source of the elements.
 #[derive(Clone, Copy, Debug)]
@@ -212,7 +226,7 @@ impl<'a> ReduceInput<'a> {
         let Source::Position(both, matches) = &self.source else {
             return Match { number: Cell([0; 16]), is_found: false };
         };
-        let Scratch { arguments: [one, two, three, four], staging, .. } = scratch;
+        let tile::Scratch { arguments: [one, two, three, four], staging, .. } = &mut scratch.tile;
         let (flags, others) = (pointer(three.address()), pointer(four.address()));
         // SAFETY: passed on to the caller; buffers that the elements fit.
         let flags = unsafe {
@@ -242,7 +256,8 @@ impl<'a> ReduceInput<'a> {
         by_rows: bool,
         scratch: &mut Scratch,
     ) -> Ready {
-        let Scratch { arguments: [one, two, three, four], value, staging, window } = scratch;
+        let Scratch { tile, window } = scratch;
+        let tile::Scratch { arguments: [one, two, three, four], value, staging } = tile;
         let by_rows = by_rows && self.widen.is_none();
         let length = extent.0 * extent.1;
         let packed = |address, size: usize| Ready {

@@ -1,12 +1,12 @@
 //! Running sums, products, minima and maxima along an axis.
 
+use super::blocks::unsupported;
 use super::combine::{self, Combiner, Running};
 use super::copy::{Place, copy_tile, pointer};
 use super::pairwise::Cell;
 use super::parallel::Workers;
 use super::strided::{count, for_each, offset, stride, widest, without};
 use super::tile::{BUFFER, InputOperand, Output, Scratch};
-use super::unsupported;
 use hal::operation::{Scan, Shape};
 use hal::{DType, Result};
 

@@ -1,11 +1,11 @@
 //! Evenly spaced values.
 
+use super::blocks::unsupported;
 use super::copy::pointer;
 use super::multiversion::{places, select_variant};
 use super::number::{Convert as _, Number, with_number};
 use super::parallel::Workers;
 use super::strided::{offset, stride};
-use super::unsupported;
 use hal::operation::Sequence;
 use hal::{Result, Scalar};
 

@@ -2,11 +2,11 @@
 //!
 //! Real numbers are sorted as integers: see `words`. Complex numbers are compared and merged: see `merge`.
 
+use super::blocks::unsupported;
 use super::copy::pointer;
 use super::merge;
 use super::number::{Number, with_number};
 use super::parallel::Workers;
-use super::unsupported;
 use super::words::{self, LONG};
 use hal::operation::Sort;
 use hal::{Complex, Result};

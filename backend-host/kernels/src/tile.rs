@@ -5,7 +5,6 @@ use super::blocks::Routine;
 use super::cast;
 use super::copy::{Place, copy_tile};
 use super::strided::stride;
-use super::values::Window;
 use hal::DType;
 use hal::operation::Operand;
 use std::mem::MaybeUninit;
@@ -36,15 +35,13 @@ pub(super) struct Scratch {
     pub(super) value: Buffer,
     /// The buffer for intermediate elements.
     pub(super) staging: Buffer,
-    /// Values of a formula.
-    pub(super) window: Window,
 }
 
 impl Scratch {
     /// Creates uninitialised buffers.
     pub(super) fn new() -> Self {
         const EMPTY: Buffer = Buffer([MaybeUninit::uninit(); BUFFER]);
-        Scratch { arguments: [EMPTY; 4], value: EMPTY, staging: EMPTY, window: Window::default() }
+        Scratch { arguments: [EMPTY; 4], value: EMPTY, staging: EMPTY }
     }
 }
 

@@ -1,9 +1,8 @@
 //! Loops that apply a function of one element.
 
-use super::blocks::{Form, Routine};
+use super::blocks::{Form, Kernel, Routine};
 use super::bodies::{map_single, step_single, zip_single};
 use super::exponent::Parts as _;
-use super::kernel::Kernel;
 use super::math::{self, complex};
 use super::multiversion::{Loop, select_blocks};
 use super::number::{Convert as _, Number, Truth, for_each, with_kind, with_number};

@@ -1,7 +1,8 @@
 //! The values of a formula that a reduction reads. They are computed in pieces that stay in a processor's cache.
 
 use super::copy::Place;
-use super::fused::{Buffer, Memory, Places, Steps, contiguous};
+use super::fused::loops::{Buffer, Places, contiguous};
+use super::fused::{Memory, Steps};
 use super::strided::{offset, stride};
 use hal::operation::{FormulaValues, Operand, Shape, Strides};
 use hal::{Error, Result};

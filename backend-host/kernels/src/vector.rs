@@ -11,7 +11,9 @@ const ROWS: usize = 16;
 /// `LANES` must be the number of lanes. The functions require AVX2, and memory of `LANES` integers.
 pub(super) unsafe trait Vector: Copy {
     /// The integer of a lane.
-    type Word: super::quicksort::Word;
+    type Word: Copy + Ord;
+    /// The greatest integer.
+    const GREATEST: Self::Word;
     /// The number of lanes.
     const LANES: usize;
     /// The number of elements that [`sort_block`] sorts.
@@ -107,6 +109,7 @@ pub(super) struct Eight(__m256i);
 // SAFETY: eight lanes, and AVX2.
 unsafe impl Vector for Eight {
     type Word = i32;
+    const GREATEST: i32 = i32::MAX;
     const LANES: usize = 8;
     common!(
         _mm256_set1_epi32,
@@ -169,6 +172,7 @@ pub(super) struct Four(__m256i);
 // SAFETY: four lanes, and AVX2.
 unsafe impl Vector for Four {
     type Word = i64;
+    const GREATEST: i64 = i64::MAX;
     const LANES: usize = 4;
     common!(
         _mm256_set1_epi64x,
@@ -333,13 +337,12 @@ unsafe fn sort_rows<V: Vector, const R: usize>(
     length: usize,
     to: *mut V::Word,
 ) {
-    use super::quicksort::Word as _;
     // Not more than 16 rows of eight lanes.
-    let mut space = [V::Word::MAX; ROWS * 8];
+    let mut space = [V::GREATEST; ROWS * 8];
     let (whole, rest) = (length / V::LANES, length % V::LANES);
     // SAFETY: passed on to the caller; the space has `R` rows.
     unsafe {
-        let mut rows = [V::splat(V::Word::MAX); R];
+        let mut rows = [V::splat(V::GREATEST); R];
         for (row, elements) in rows.iter_mut().enumerate().take(whole) {
             *elements = V::load(from.add(row * V::LANES));
         }
@@ -394,7 +397,8 @@ pub(super) unsafe fn sort_block<V: Vector>(from: *const V::Word, length: usize, 
 }
 
 /// Moves elements that are greater than the pivot to the end of `other`, and the rest to the beginning of
-/// `elements`. Returns the number of the rest. The other elements have any values afterwards.
+/// `elements`, except the elements after the last whole vector. Returns the first of these, the number of the rest, and
+/// the place before which the next greater element goes. Other places have any values afterwards.
 ///
 /// # Safety
 /// The processor must have AVX2.
@@ -403,7 +407,7 @@ pub(super) unsafe fn divide<V: Vector>(
     elements: &mut [V::Word],
     other: &mut [V::Word],
     pivot: V::Word,
-) -> usize {
+) -> [usize; 3] {
     let whole = elements.len() - elements.len() % V::LANES;
     let other = &mut other[..elements.len()];
     let (mut left, mut right) = (0, elements.len());
@@ -421,5 +425,5 @@ pub(super) unsafe fn divide<V: Vector>(
             (left, right) = (left + V::LANES - above, right - above);
         }
     }
-    left + super::quicksort::divide_from(elements, other, pivot, whole, left, right)
+    [whole, left, right]
 }

@@ -1,15 +1,175 @@
-//! The loops of a formula's steps, called for parts of a row.
+//! The operands and the loops of a formula's steps, called for parts of a row.
 
-use super::{Buffer, FEWEST, MOST, Operands, Places, of_array, output_of};
 use crate::blocks::Routine;
 use crate::copy::pointer;
 use crate::elementwise::{self, RowLoop};
 use crate::pairwise::Cell;
 use crate::parallel::Workers;
 use crate::strided::offset;
-use hal::Result;
-use hal::operation::{Elementwise, Formula, Input, Operand, Shape, Strides, Term};
+use hal::operation::{Elementwise, Formula, Input, Operand, Shape, Step, Strides, Term};
+use hal::{DType, Result};
 use smallvec::{SmallVec, smallvec};
+
+/// The bytes of all intermediate values of a piece: half of a common second-level cache, which also holds the
+/// piece of each array.
+const BYTES: usize = 128 << 10;
+
+/// The largest number of elements of a piece. More would not amortise the beginning of a step any further.
+const MOST: usize = 16 << 10;
+
+/// The fewest elements of a piece.
+const FEWEST: usize = 256;
+
+/// The alignment of the values of a step: a line of a cache.
+const LINE: usize = 64;
+
+/// Memory of a thread that begins with a line of a cache.
+#[derive(Debug, Default)]
+pub(crate) struct Buffer(Vec<[u8; LINE]>);
+
+impl Buffer {
+    /// Returns the address of room for this many bytes, which replaces an earlier one.
+    pub(crate) fn room(&mut self, bytes: usize) -> usize {
+        self.0.reserve(bytes / LINE + 2);
+        self.0.as_mut_ptr().expose_provenance().next_multiple_of(LINE)
+    }
+}
+
+/// The places of the steps' values in the buffer of a thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    /// The number of the place of each step; `None` for an output.
+    of_step: SmallVec<[Option<u8>; 8]>,
+    /// The size of an element of each place.
+    sizes: SmallVec<[usize; 8]>,
+}
+
+impl Places {
+    pub(crate) fn of(formula: &Formula) -> Places {
+        let steps = formula.steps();
+        let last_use = |position: usize| {
+            let uses = |step: &Step| step.arguments.contains(&Term::Step(position as u8));
+            steps.iter().rposition(uses).unwrap_or(position)
+        };
+        let mut places = Places { of_step: SmallVec::new(), sizes: SmallVec::new() };
+        // The step after which each place is free.
+        let mut busy: SmallVec<[usize; 8]> = SmallVec::new();
+        for (position, step) in steps.iter().enumerate() {
+            if formula.outputs().any(|output| output == position) {
+                places.of_step.push(None);
+                continue;
+            }
+            let size = step.dtype.size();
+            let place = busy.iter().position(|&until| until < position).unwrap_or(busy.len());
+            if place == busy.len() {
+                busy.push(0);
+                places.sizes.push(0);
+            }
+            busy[place] = last_use(position);
+            places.sizes[place] = places.sizes[place].max(size);
+            places.of_step.push(Some(place as u8));
+        }
+        places
+    }
+
+    /// Returns the number of elements of a piece.
+    pub(crate) fn elements(&self) -> usize {
+        self.elements_within(BYTES).min(MOST)
+    }
+
+    /// Returns the number of elements whose values need at most this many bytes, if those are many.
+    fn elements_within(&self, bytes: usize) -> usize {
+        let each = self.sizes.iter().sum::<usize>().max(1);
+        (bytes / each / FEWEST * FEWEST).max(FEWEST)
+    }
+
+    /// Returns the start of each place for pieces of this many elements, and the bytes of all.
+    pub(super) fn starts(&self, elements: usize) -> (SmallVec<[usize; 8]>, usize) {
+        let mut end = 0;
+        let starts = self.sizes.iter().map(|size| {
+            let start = end;
+            end += (size * elements).next_multiple_of(LINE);
+            start
+        });
+        (starts.collect(), end)
+    }
+}
+
+/// The operands of a piece.
+pub(super) struct Operands {
+    pub(super) inputs: SmallVec<[Input; 4]>,
+    pub(super) outputs: SmallVec<[Operand; 2]>,
+}
+
+impl Operands {
+    /// Returns the operation of a step. `place` returns the address of a place.
+    pub(super) fn step(
+        &self,
+        formula: &Formula,
+        places: &Places,
+        position: usize,
+        piece: &Shape,
+        place: impl Fn(u8) -> usize,
+    ) -> Result<Elementwise> {
+        let steps = formula.steps();
+        let step = &steps[position];
+        let value = |position: usize| match places.of_step[position] {
+            Some(number) => contiguous(place(number), steps[position].dtype, piece),
+            None => self.outputs[output_of(formula, position)].clone(),
+        };
+        let argument = |(at, &term): (usize, &Term)| {
+            Ok(match term {
+                Term::Step(earlier) => Input::Array(value(earlier.into())),
+                Term::Input(input) => match &self.inputs[usize::from(input)] {
+                    Input::Array(operand) => Input::Array(operand.clone()),
+                    Input::Scalar(scalar) => {
+                        Input::Scalar(step.function.take_scalar(at, step.compute, scalar)?)
+                    }
+                },
+            })
+        };
+        Ok(Elementwise {
+            function: step.function,
+            compute: step.compute,
+            shape: piece.clone(),
+            inputs: step.arguments.iter().enumerate().map(argument).collect::<Result<_>>()?,
+            output: value(position),
+        })
+    }
+
+    /// Returns the arrays among the operands, inputs first.
+    fn arrays(&self) -> impl Iterator<Item = &Operand> {
+        let inputs = self.inputs.iter().filter_map(|input| match input {
+            Input::Array(operand) => Some(operand),
+            Input::Scalar(_) => None,
+        });
+        inputs.chain(&self.outputs)
+    }
+}
+
+/// Returns the number of the output that is the value of a step.
+fn output_of(formula: &Formula, position: usize) -> usize {
+    formula.outputs().position(|output| output == position).unwrap_or_default()
+}
+
+/// Returns an input with another place of its array.
+pub(super) fn of_array(input: &Input, place: impl Fn(&Operand) -> Operand) -> Input {
+    match input {
+        Input::Array(operand) => Input::Array(place(operand)),
+        Input::Scalar(scalar) => Input::Scalar(*scalar),
+    }
+}
+
+/// Returns the place of elements that are contiguous in C order.
+pub(crate) fn contiguous(address: usize, dtype: DType, shape: &[usize]) -> Operand {
+    let mut strides = Strides::from_elem(0, shape.len());
+    let mut next = dtype.size() as isize;
+    for (stride, &extent) in strides.iter_mut().zip(shape).rev() {
+        *stride = next;
+        next *= extent as isize;
+    }
+    Operand { address: address as u64, dtype, strides }
+}
 
 /// The bytes of all intermediate values of the loops that stay in the first-level cache, which also holds the same part
 /// of each array.

@@ -4,7 +4,7 @@
 //! underflow. The correction of the root in double precision follows C. F. Borges, "An Improved Algorithm for
 //! hypot(a, b)" (2019), with fused multiply-add.
 
-use crate::kernel::Kernel;
+use crate::blocks::Kernel;
 use crate::multiversion::{Loop, elements, places, select_fused};
 use hal::DType;
 use hal::function::UnaryFunction;

@@ -1,10 +1,36 @@
-//! The precisions in which elementary functions are computed.
+//! Elementary functions, and the precisions in which they are computed.
 
 use super::power::Real;
-use super::table::Tabled;
-use super::{Elementary, elementary_loop, tabled_body};
-use crate::multiversion::Loop;
 use crate::number::Number;
+use hal::function::UnaryFunction;
+
+/// A function of one number.
+pub(crate) trait Elementary {
+    /// The function.
+    const FUNCTION: UnaryFunction;
+    /// The largest finite argument that [`Elementary::single`] takes.
+    const SINGLE_LIMIT: f32 = f32::MAX;
+    /// The largest finite argument that [`Elementary::double`] takes.
+    const DOUBLE_LIMIT: f64 = f64::MAX;
+    /// The range of arguments of [`Elementary::ordinary_single`], if it differs from [`Elementary::single`].
+    const ORDINARY_SINGLE: Option<(f32, f32)> = None;
+    /// The range of arguments of [`Elementary::ordinary_double`], if it differs from [`Elementary::double`].
+    const ORDINARY_DOUBLE: Option<(f64, f64)> = None;
+    /// Returns the value with an error below 2 ulp, for ordinary arguments.
+    fn ordinary_single(x: f32) -> f32 {
+        Self::single(x)
+    }
+    /// Returns the value with an error below 1 ulp, for ordinary arguments.
+    fn ordinary_double(x: f64) -> f64 {
+        Self::double(x)
+    }
+    /// Returns the value with an error below 2 ulp.
+    fn single(x: f32) -> f32;
+    /// Returns the value with an error below 1 ulp.
+    fn double(x: f64) -> f64;
+    /// Returns the value for arguments beyond the limits.
+    fn library(x: f64) -> f64;
+}
 
 /// A type in which elementary functions are computed.
 pub(crate) trait Precision: Number + Real + Default {
@@ -19,8 +45,6 @@ pub(crate) trait Precision: Number + Real + Default {
     fn evaluate<F: Elementary>(self) -> Self;
     /// Returns the value of the system's library.
     fn library<F: Elementary>(self) -> Self;
-    /// Returns the loop of a function for a type stored in few bits, if it is computed in this type.
-    fn narrow_loop<T: Tabled, F: Elementary>() -> Option<Loop>;
 }
 
 /// Returns true if all numbers are inside a range. NaN is not.
@@ -50,10 +74,6 @@ impl Precision for f64 {
     fn library<F: Elementary>(self) -> f64 {
         F::library(self)
     }
-    /// A table, because the values have to be correctly rounded.
-    fn narrow_loop<T: Tabled, F: Elementary>() -> Option<Loop> {
-        Some(tabled_body::<T, F>)
-    }
 }
 
 impl Precision for f32 {
@@ -76,8 +96,5 @@ impl Precision for f32 {
     #[inline(always)]
     fn library<F: Elementary>(self) -> f32 {
         F::library(f64::from(self)) as f32
-    }
-    fn narrow_loop<T: Tabled, F: Elementary>() -> Option<Loop> {
-        elementary_loop::<T, F>()
     }
 }

@@ -4,7 +4,7 @@
 //! have been computed individually as it holds. Programs that rarely use half precision therefore pay neither
 //! the time nor the 128 KiB.
 
-use super::Elementary;
+use super::precision::Elementary;
 use crate::bodies::step_single;
 use crate::float::Float;
 use crate::multiversion::Loop;

@@ -1,8 +1,10 @@
 //! Groups of generators' states that draw their numbers together, one state per lane.
 
-use super::LANES;
 use random::distribution::{join, open64, unit32, unit64, unit64_of_word};
 use random::{mrg32k3a, sobol, xorwow};
+
+/// The number of states that draw together.
+pub(super) const LANES: usize = 256;
 
 /// The states of a group, at most [`LANES`], in registers or in place. A drawing method draws for the first
 /// `drawn` states, and calls `each` with a lane's index and its number.

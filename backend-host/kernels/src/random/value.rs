@@ -1,7 +1,6 @@
 //! The types of random numbers.
 
-use super::LANES;
-use super::group::Group;
+use super::group::{Group, LANES};
 use random::distribution::{join, normal_of_point, normal_pair32, normal_pair64};
 
 /// A type of random integers.

@@ -3,8 +3,9 @@
 use super::{DECISION, LINE, ROUNDS, Reducer};
 use crate::copy::{Place, pointer};
 use crate::pairwise::{Cell, Pairwise};
+use crate::reduce_input::Scratch;
 use crate::strided::{count, for_each, offset, stride, without};
-use crate::tile::{ROW, Scratch};
+use crate::tile::ROW;
 use hal::operation::Shape;
 use std::ptr;
 

@@ -12,6 +12,8 @@ use hal::DType;
 use hal::function::{BinaryFunction, Function};
 use hal::operation::{Operand, Reduce};
 
+/// The number of elements from which the work for few results is divided among threads.
+pub(super) const SEGMENTED: usize = 1 << 18;
 /// The number of elements of a block. The extremes of blocks tell which block is searched.
 const BLOCK: usize = 1024;
 /// The number of elements that are searched in one step.
@@ -111,7 +113,7 @@ impl Search {
         };
         let mut cells: Vec<Cell> = Vec::new();
         // Without memory for a cell of each block, this thread does everything.
-        let workers = workers.filter(|_| length >= super::SEGMENTED);
+        let workers = workers.filter(|_| length >= SEGMENTED);
         match workers.filter(|_| cells.try_reserve_exact(blocks).is_ok()) {
             None => (1..blocks).for_each(|block| compare(block, extreme(block))),
             Some(workers) => {
