@@ -9,6 +9,35 @@ compile_error!("fibres are switched on x86-64 and AArch64 only");
 /// A suspended context: the address on its stack below which its registers are saved.
 pub(crate) type StackPointer = *mut u8;
 
+/// Saves the callee-saved registers on the stack.
+#[cfg(target_arch = "x86_64")]
+macro_rules! save {
+    () => {
+        "push rbp; push rbx; push r12; push r13; push r14; push r15"
+    };
+}
+
+/// Restores the callee-saved registers from the stack.
+#[cfg(target_arch = "x86_64")]
+macro_rules! restore {
+    () => {
+        "pop r15; pop r14; pop r13; pop r12; pop rbx; pop rbp"
+    };
+}
+
+/// Stores (`stp`) or loads (`ldp`) the registers x19 to x30 and d8 to d15.
+#[cfg(target_arch = "aarch64")]
+macro_rules! registers {
+    ($do:literal) => {
+        registers!(@each $do:
+            " x19, x20, [sp, #0]\n" " x21, x22, [sp, #16]\n" " x23, x24, [sp, #32]\n"
+            " x25, x26, [sp, #48]\n" " x27, x28, [sp, #64]\n" " x29, x30, [sp, #80]\n"
+            " d8, d9, [sp, #96]\n" " d10, d11, [sp, #112]\n" " d12, d13, [sp, #128]\n"
+            " d14, d15, [sp, #144]")
+    };
+    (@each $do:literal: $($pair:literal)*) => { concat!($($do, $pair),*) };
+}
+
 /// Saves the caller's context to `save`, and resumes the context in `load`, in which `value` is returned.
 ///
 /// # Safety
@@ -20,24 +49,7 @@ pub(crate) unsafe extern "C" fn switch(
     load: StackPointer,
     value: u64,
 ) -> u64 {
-    naked_asm!(
-        "push rbp",
-        "push rbx",
-        "push r12",
-        "push r13",
-        "push r14",
-        "push r15",
-        "mov [rdi], rsp",
-        "mov rsp, rsi",
-        "mov rax, rdx",
-        "pop r15",
-        "pop r14",
-        "pop r13",
-        "pop r12",
-        "pop rbx",
-        "pop rbp",
-        "ret",
-    )
+    naked_asm!(save!(), "mov [rdi], rsp", "mov rsp, rsi", "mov rax, rdx", restore!(), "ret")
 }
 
 /// The context in which a thread resumes, and the result of its operation there. A null stack means none.
@@ -67,46 +79,20 @@ macro_rules! stepping {
         #[unsafe(naked)]
         pub(crate) unsafe extern "C" fn $name($($parameter: $kind),*) -> $result {
             std::arch::naked_asm!(
-                "push rbp",
-                "push rbx",
-                "push r12",
-                "push r13",
-                "push r14",
-                "push r15",
-                "mov rbx, rdi",
-                "mov rbp, rsi",
-                "mov r12, rdx",
-                "mov r13, rcx",
-                "mov r14, r8",
-                "mov r15, r9",
+                $crate::context::save!(),
+                "mov rbx, rdi; mov rbp, rsi; mov r12, rdx; mov r13, rcx; mov r14, r8; mov r15, r9",
                 $($condition,)*
                 "mov rdi, rsp",
                 $($argument,)*
-                "sub rsp, 8",
-                "call {step}",
-                "add rsp, 8",
-                "test rax, rax",
-                "jz 2f",
-                "mov rsp, rax",
-                "mov rax, rdx",
+                "sub rsp, 8; call {step}; add rsp, 8",
+                "test rax, rax; jz 2f",
+                "mov rsp, rax; mov rax, rdx",
                 "3:",
-                "pop r15",
-                "pop r14",
-                "pop r13",
-                "pop r12",
-                "pop rbx",
-                "pop rbp",
+                $crate::context::restore!(),
                 "ret",
                 "2:",
-                "mov rdi, rbx",
-                "mov rsi, rbp",
-                "mov rdx, r12",
-                "mov rcx, r13",
-                "mov r8, r14",
-                "mov r9, r15",
-                "sub rsp, 8",
-                "call {otherwise}",
-                "add rsp, 8",
+                "mov rdi, rbx; mov rsi, rbp; mov rdx, r12; mov rcx, r13; mov r8, r14; mov r9, r15",
+                "sub rsp, 8; call {otherwise}; add rsp, 8",
                 "jmp 3b",
                 step = sym $step,
                 otherwise = sym $otherwise,
@@ -115,28 +101,9 @@ macro_rules! stepping {
     };
 }
 #[cfg(target_arch = "x86_64")]
-pub(crate) use stepping;
+pub(crate) use {restore, save, stepping};
 
-/// Resumes the context in `load`; the caller's stack is abandoned.
-///
-/// # Safety
-/// The same as for [`switch`]. Nothing on the caller's stack needs to be dropped.
-#[cfg(target_arch = "x86_64")]
-#[unsafe(naked)]
-pub(crate) unsafe extern "C" fn leave(load: StackPointer) -> ! {
-    naked_asm!(
-        "mov rsp, rdi",
-        "pop r15",
-        "pop r14",
-        "pop r13",
-        "pop r12",
-        "pop rbx",
-        "pop rbp",
-        "ret",
-    )
-}
-
-/// The same as on x86-64, with the registers x19 to x30 and d8 to d15.
+/// The same as on x86-64.
 ///
 /// # Safety
 /// The same as on x86-64.
@@ -149,57 +116,27 @@ pub(crate) unsafe extern "C" fn switch(
 ) -> u64 {
     naked_asm!(
         "sub sp, sp, #160",
-        "stp x19, x20, [sp, #0]",
-        "stp x21, x22, [sp, #16]",
-        "stp x23, x24, [sp, #32]",
-        "stp x25, x26, [sp, #48]",
-        "stp x27, x28, [sp, #64]",
-        "stp x29, x30, [sp, #80]",
-        "stp d8, d9, [sp, #96]",
-        "stp d10, d11, [sp, #112]",
-        "stp d12, d13, [sp, #128]",
-        "stp d14, d15, [sp, #144]",
+        registers!("stp"),
         "mov x9, sp",
         "str x9, [x0]",
         "mov sp, x1",
         "mov x0, x2",
-        "ldp x19, x20, [sp, #0]",
-        "ldp x21, x22, [sp, #16]",
-        "ldp x23, x24, [sp, #32]",
-        "ldp x25, x26, [sp, #48]",
-        "ldp x27, x28, [sp, #64]",
-        "ldp x29, x30, [sp, #80]",
-        "ldp d8, d9, [sp, #96]",
-        "ldp d10, d11, [sp, #112]",
-        "ldp d12, d13, [sp, #128]",
-        "ldp d14, d15, [sp, #144]",
+        registers!("ldp"),
         "add sp, sp, #160",
         "ret",
     )
 }
 
-/// The same as on x86-64.
+/// Resumes the context in `load`; the caller's stack is abandoned.
 ///
 /// # Safety
-/// The same as on x86-64.
-#[cfg(target_arch = "aarch64")]
+/// The same as for [`switch`]. Nothing on the caller's stack needs to be dropped.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn leave(load: StackPointer) -> ! {
-    naked_asm!(
-        "mov sp, x0",
-        "ldp x19, x20, [sp, #0]",
-        "ldp x21, x22, [sp, #16]",
-        "ldp x23, x24, [sp, #32]",
-        "ldp x25, x26, [sp, #48]",
-        "ldp x27, x28, [sp, #64]",
-        "ldp x29, x30, [sp, #80]",
-        "ldp d8, d9, [sp, #96]",
-        "ldp d10, d11, [sp, #112]",
-        "ldp d12, d13, [sp, #128]",
-        "ldp d14, d15, [sp, #144]",
-        "add sp, sp, #160",
-        "ret",
-    )
+    #[cfg(target_arch = "x86_64")]
+    naked_asm!("mov rsp, rdi", restore!(), "ret");
+    #[cfg(target_arch = "aarch64")]
+    naked_asm!("mov sp, x0", registers!("ldp"), "add sp, sp, #160", "ret");
 }
 
 /// The number of words that [`switch`] restores from a stack, and the index of the return address among them.

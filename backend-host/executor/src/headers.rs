@@ -70,10 +70,7 @@ pub(crate) fn folder(
     fs::create_dir_all(kept).map_err(failed)?;
     let fresh = Folder::within(kept)?;
     write(&fresh.path).map_err(failed)?;
-    let bytes = match toolchain.is_clang {
-        true => 0,
-        false => precompile(toolchain, &fresh, arguments)?,
-    };
+    let bytes = if toolchain.is_clang { 0 } else { precompile(toolchain, &fresh, arguments)? };
     fs::write(fresh.path.join(WHOLE), bytes.to_string()).map_err(failed)?;
     if path.is_dir() && !is_whole(&path) {
         log::warn!("damaged headers of CUDA C in {} are replaced", path.display());
@@ -157,10 +154,7 @@ const LINE: &str = "#pragma GCC pch_preprocess \"";
 /// Restores the folder of the precompiled header in a preprocessed text.
 pub(crate) fn found(text: String, folder: &str) -> String {
     let line = format!("{LINE}{}", cuda_c::HEADER_PREFIX);
-    match text.contains(&line) {
-        true => text.replacen(&line, &format!("{LINE}{folder}"), 1),
-        false => text,
-    }
+    if text.contains(&line) { text.replacen(&line, &format!("{LINE}{folder}"), 1) } else { text }
 }
 
 /// Returns true if the headers in `folder` may be the reason why a compiler failed: its log may say so, or

@@ -72,10 +72,7 @@ impl Unit {
         let locals = locals.filter(|it| !it.name.contains(RED_ZONE));
         let locals = locals.map(|it| Local {
             range: it.value as usize..(it.value + it.bytes) as usize,
-            shared_name: match is_shared(&it.name) {
-                true => it.name.clone(),
-                false => String::new(),
-            },
+            shared_name: if is_shared(&it.name) { it.name.clone() } else { String::new() },
             is_dynamic: it.name == DYNAMIC_SHARED,
         });
         Unit {
