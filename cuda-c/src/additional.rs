@@ -1,12 +1,36 @@
-//! Placement `new`: `new (address) T`. NVIDIA's compilers declare the operator without a header.
+//! Headers that few texts need: for functions, operators and types that NVIDIA's compilers declare without a header.
 
+use crate::ptx;
 use crate::tokens::Tokens;
+use crate::tree::{Declared, Items};
 
-/// The header that declares the operator.
-pub(crate) const HEADER: &str = "cuda_c/placement.h";
+/// Returns the headers that a preprocessed text needs besides the prelude, by name. Few texts need one.
+pub fn additional_headers(text: &str, is_hip: bool) -> Vec<&'static str> {
+    let tokens = Tokens::of(text);
+    let needed = [
+        (ptx::HEADER, !is_hip && ptx::is_used(&tokens)),
+        ("cuda_c/alloca.h", lacks_alloca(&tokens)),
+        ("cuda_c/placement.h", lacks_placement(&tokens)),
+        ("cuda_c/lists.h", has_loops_over_lists(&tokens)),
+    ];
+    needed.into_iter().filter(|it| it.1).map(|it| it.0).collect()
+}
 
-/// Returns true for a text that uses the operator without declaring it.
-pub(crate) fn is_missing(tokens: &Tokens<'_>) -> bool {
+/// Returns true for a text that calls `alloca` and does not define it.
+fn lacks_alloca(tokens: &Tokens<'_>) -> bool {
+    let is_called = |at: usize| {
+        let is_member = at > 0 && matches!(tokens.at(at - 1), "." | ">" | "::");
+        tokens.at(at) == "alloca"
+            && tokens.at(at + 1) == "("
+            && !is_member
+            && tokens.is_of_program(at)
+    };
+    let is_own = |it: &Declared| it.name(tokens) == Some("alloca");
+    (0..tokens.len()).any(is_called) && !Items::of(tokens).all.iter().any(is_own)
+}
+
+/// Returns true for a text that uses placement `new`, `new (address) T`, without declaring the operator.
+fn lacks_placement(tokens: &Tokens<'_>) -> bool {
     let is_operator = |at: usize| at > 0 && tokens.at(at - 1) == "operator";
     let is_used = |at: usize| {
         tokens.at(at) == "new"
@@ -44,10 +68,34 @@ fn is_of_place(tokens: &Tokens<'_>, new: usize) -> bool {
     !is_of_class && !has_more && tokens.at(comma + 1) == "void" && tokens.at(comma + 2) == "*"
 }
 
+/// Returns true for a text with a loop over a list in braces, `for (int x : {1, 2})`.
+fn has_loops_over_lists(tokens: &Tokens<'_>) -> bool {
+    let is_loop = |at: usize| {
+        let close = tokens.partner(at + 1).unwrap_or(at);
+        tokens.at(at) == "for"
+            && tokens.is_of_program(at)
+            && (at..close).any(|it| tokens.at(it) == ":" && tokens.at(it + 1) == "{")
+    };
+    (0..tokens.len()).any(is_loop)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::is_missing;
+    use super::{has_loops_over_lists, lacks_alloca, lacks_placement};
     use crate::tokens::Tokens;
+
+    #[test]
+    fn the_function_is_declared_where_it_is_called_and_not_declared() {
+        for (text, expected) in [
+            ("void k() { int *p = (int *)alloca(3); }", true),
+            ("void k() { S s; s.alloca(3); S::alloca(3); int alloca = 3; }", false),
+            ("void *alloca(int n) { return 0; } void k() { alloca(3); }", false),
+            ("namespace n { void *alloca(int n); } void k() { n::alloca(3); }", false),
+            ("# 1 \"/x.h\" 1 3\nvoid k() { alloca(3); }", false),
+        ] {
+            assert_eq!(lacks_alloca(&Tokens::of(text)), expected, "{text}");
+        }
+    }
 
     #[test]
     fn the_operator_is_declared_where_it_is_used_and_not_declared() {
@@ -84,7 +132,19 @@ mod tests {
                 false,
             ),
         ] {
-            assert_eq!(is_missing(&Tokens::of(text)), expected, "{text}");
+            assert_eq!(lacks_placement(&Tokens::of(text)), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn loops_over_lists_are_found() {
+        for (text, expected) in [
+            ("void k() { for (int x : {1, 2}) y += x; }", true),
+            ("void k() { for (int x : y) { case 1: { z(); } } }", false),
+            ("struct S { S() : a{1} {} }; void k() { for (int i = 0; i < 2; ++i) {} }", false),
+            ("# 1 \"/x.h\" 1 3\nvoid k() { for (int x : {1, 2}) y += x; }", false),
+        ] {
+            assert_eq!(has_loops_over_lists(&Tokens::of(text)), expected, "{text}");
         }
     }
 }

@@ -3,14 +3,13 @@
 //! The qualifiers of CUDA are macros for reserved words (`gpuarray_abi.h`). The front end finds these words
 //! in the preprocessed text, removes them, and appends declarations that take their place.
 
-mod class_variables;
 mod constants;
 mod reader;
 mod refused;
 
 use crate::ptx;
 use crate::regions::{self, Forms, Program};
-use crate::tokens::Tokens;
+use crate::tokens::{Tokens, edited};
 use crate::tree::Items;
 use crate::{known_names, qualifiers, shared_pointers, unnamed_classes, volatile_writes};
 pub use constants::{OF_FUNCTION as CONSTANT_OF_FUNCTION, PREFIX as CONSTANT_PREFIX};
@@ -73,14 +72,12 @@ fn unit_of(
     meets: bool,
     is_hip: bool,
 ) -> Result<Unit, String> {
-    let preprocessed = tokens.text;
     let statements = ptx::edits(tokens, is_hip)?;
     let items = Items::of(tokens);
     let all = &items.all[..];
-    let Declarations { kernels, template_bounds, constants, uses_alloca, mut edits } =
+    let Declarations { kernels, template_bounds, constants, uses_alloca, edits } =
         reader::read(tokens, &items);
     refused::check_kernels(tokens, all)?;
-    class_variables::place(tokens, &mut edits);
     // A kernel gets no loop variant if its lanes write in step, or rely on a pointer that only one thread
     // sets.
     let mut meetings = volatile_writes::edits(tokens);
@@ -120,17 +117,9 @@ fn unit_of(
         before.checked_sub(1).is_none_or(|it| statements[it].1 <= edit.0)
     });
     edits.extend(statements.into_iter().map(|(start, end, text)| (start, end, text.into())));
-    // Text inserted between two tokens precedes the replacement of the second token.
-    edits.sort_by_key(|edit| (edit.0, edit.1));
     let has_variants = !forms.is_empty();
-    let mut text = String::with_capacity(preprocessed.len() + 256 * (kernels.len() + names.len()));
-    let mut done = 0;
-    for (start, end, replacement) in edits {
-        text.push_str(&preprocessed[done..start]);
-        text.push_str(&replacement);
-        done = end;
-    }
-    text.push_str(&preprocessed[done..]);
+    // Text inserted between two tokens precedes the replacement of the second token.
+    let mut text = edited(tokens.text, edits);
     let mut counts: HashMap<(&[String], &str), usize> = HashMap::new();
     for kernel in &kernels {
         *counts.entry((&kernel.namespaces, &kernel.name)).or_default() += 1;

@@ -196,10 +196,7 @@ pub fn adapted(program: &Program<'_>, dialect: Dialect) -> Adapted {
         asked += &amd::in_front(&texts, &codes);
     }
     asked += &macros::in_front(&word_set(texts.iter().map(String::as_str)), &codes, dialect);
-    let vendors = match has_includes(&text) {
-        true => headers.vendor_folders(&text),
-        false => Vec::new(),
-    };
+    let vendors = if has_includes(&text) { headers.vendor_folders(&text) } else { Vec::new() };
     let marked = if vendors.is_empty() { "" } else { "#define PYGPU_NVIDIAS_HEADERS\n" };
     let mut before = format!("{TYPES}{marked}{unasked}");
     let asked = headers.inserted(&asked, file, &[]);

@@ -1,9 +1,8 @@
 //! Finds how the statements of a generated kernel use its arrays. The kernel runs them for each element `i`.
 
 use crate::dialects::code::{code_of, directives, words};
-use crate::regions::edited;
 use crate::regions::lexemes::{Lexemes, is_assignment};
-use crate::tokens::Tokens;
+use crate::tokens::{Tokens, edited};
 use std::collections::HashSet;
 
 /// Stands for the `#` of directives, which [`Tokens`] does not keep.

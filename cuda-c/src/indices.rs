@@ -4,7 +4,7 @@
 //! text that may write to one is compiled a second time with constants in their place, only to get the
 //! compiler's errors. Few texts need this, and it takes a fraction of the time of a full compilation.
 
-use crate::tokens::{Kind, Tokens};
+use crate::tokens::{Kind, Tokens, edited};
 
 const INDICES: [&str; 4] = ["threadIdx", "blockIdx", "blockDim", "gridDim"];
 
@@ -24,22 +24,12 @@ pub fn constant_indices(unit: &str) -> Option<String> {
         return None;
     }
     let first = (0..tokens.len()).find(|&at| tokens.is_of_program(at))?;
-    let begin = tokens.all[first].start;
-    let mut text = String::from(&unit[..begin]);
-    text.push_str("extern \"C++\" { ");
-    for (index, kind) in INDICES.iter().zip(["uint3", "uint3", "dim3", "dim3"]) {
-        text.push_str(&format!("extern const {kind} {PREFIX}{index}; "));
-    }
-    text.push_str("} ");
-    let mut done = begin;
-    for at in uses {
-        let start = tokens.all[at].start;
-        text.push_str(&unit[done..start]);
-        text.push_str(PREFIX);
-        done = start;
-    }
-    text.push_str(&unit[done..]);
-    Some(text)
+    let kinds = INDICES.iter().zip(["uint3", "uint3", "dim3", "dim3"]);
+    let declared = kinds.map(|(index, kind)| format!("extern const {kind} {PREFIX}{index}; "));
+    let declared = format!("extern \"C++\" {{ {}}} ", declared.collect::<String>());
+    let insert = |at: usize, text: String| (tokens.all[at].start, tokens.all[at].start, text);
+    let renamed = uses.into_iter().map(|at| insert(at, PREFIX.to_owned()));
+    Some(edited(unit, [insert(first, declared)].into_iter().chain(renamed).collect()))
 }
 
 /// Returns the compiler's messages about the text of [`constant_indices`], with the program's names.

@@ -2,7 +2,7 @@
 //! inline a function that calls a `vfork` or `setjmp`. Clang evaluates a `strlen` or `ffs` as the
 //! library's function, although the program's own function may do something else.
 
-use crate::tokens::Tokens;
+use crate::tokens::{Tokens, edited};
 use crate::tree::Items;
 use std::borrow::Cow;
 
@@ -34,17 +34,10 @@ pub(crate) fn renamed<'a>(tokens: &Tokens<'a>) -> Option<(String, Vec<&'a str>)>
         let is_own = tokens.is_of_program(declared.range.start);
         own.extend(name.filter(|it| is_own && is_taken(it)));
     }
-    let (mut text, mut done) = (String::new(), 0);
-    for at in
-        (0..tokens.len()).filter(|&at| own.contains(&tokens.at(at)) && tokens.is_of_program(at))
-    {
-        let start = tokens.all[at].start;
-        text.push_str(&tokens.text[done..start]);
-        text.push_str(PREFIX);
-        done = start;
-    }
-    text.push_str(&tokens.text[done..]);
-    (done > 0).then_some((text, own))
+    let is_renamed = |&at: &usize| own.contains(&tokens.at(at)) && tokens.is_of_program(at);
+    let starts = (0..tokens.len()).filter(is_renamed).map(|at| tokens.all[at].start);
+    let edits: Vec<_> = starts.map(|start| (start, start, PREFIX)).collect();
+    (!edits.is_empty()).then(|| (edited(tokens.text, edits), own))
 }
 
 /// Returns the expression that names a function or variable in a text in which these names are [`renamed`].
@@ -58,10 +51,7 @@ pub(crate) fn expression(name: &str, own: &[&str]) -> String {
 
 /// Returns the program's own name of a renamed function.
 pub(crate) fn original(name: &str) -> Cow<'_, str> {
-    match name.contains(PREFIX) {
-        true => Cow::Owned(name.replace(PREFIX, "")),
-        false => Cow::Borrowed(name),
-    }
+    if name.contains(PREFIX) { Cow::Owned(name.replace(PREFIX, "")) } else { Cow::Borrowed(name) }
 }
 
 fn is_taken(word: &str) -> bool {

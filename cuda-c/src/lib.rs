@@ -13,7 +13,7 @@
 //! The crate runs no compiler. `include/gpuarray_abi.h` declares the interface between a compiled unit and its
 //! executor.
 
-mod alloca;
+mod additional;
 mod constant_functions;
 mod declarations;
 mod diagnostics;
@@ -22,10 +22,8 @@ mod element_uses;
 mod headers;
 mod indices;
 mod known_names;
-mod lists;
 mod messages;
 mod out_of_range;
-mod placement;
 mod ptx;
 mod qualifiers;
 mod regions;
@@ -37,6 +35,7 @@ mod tree;
 mod unnamed_classes;
 mod volatile_writes;
 
+pub use additional::additional_headers;
 pub use constant_functions::without_constexpr;
 pub use declarations::{CONSTANT_OF_FUNCTION, CONSTANT_PREFIX, Unit, unit};
 pub use diagnostics::{GENERATED, diagnostics, with_carets};
@@ -51,15 +50,3 @@ pub use temporary::{TemporaryFolder, write_headers};
 
 /// A fingerprint of this crate's sources: units of another build were written by other rules.
 pub const SOURCES: &str = env!("GPUARRAY_SOURCES");
-
-/// Returns the headers that a preprocessed text needs besides the prelude, by name. Few texts need one.
-pub fn additional_headers(text: &str, is_hip: bool) -> Vec<&'static str> {
-    let tokens = tokens::Tokens::of(text);
-    let needed = [
-        (ptx::HEADER, !is_hip && ptx::is_used(&tokens)),
-        (alloca::HEADER, alloca::is_missing(&tokens)),
-        (placement::HEADER, placement::is_missing(&tokens)),
-        (lists::HEADER, lists::are_used(&tokens)),
-    ];
-    needed.into_iter().filter(|it| it.1).map(|it| it.0).collect()
-}

@@ -21,7 +21,7 @@ mod types;
 mod video;
 mod writer;
 
-use crate::tokens::Tokens;
+use crate::tokens::{Edit, Tokens};
 use parser::Placed;
 use statement::Statement;
 pub(crate) use statement::is_statement;
@@ -32,9 +32,6 @@ pub(crate) const HEADER: &str = "cuda_c/ptx.h";
 
 /// The maximum number of messages for a text.
 const MOST_MESSAGES: usize = 20;
-
-/// A range of bytes of a text (start and end), and its replacement.
-pub(crate) type Edit = (usize, usize, String);
 
 /// Returns true for a text with `asm` statements.
 pub(crate) fn is_used(tokens: &Tokens<'_>) -> bool {

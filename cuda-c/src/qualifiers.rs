@@ -5,7 +5,7 @@
 //! macro in CUDA's headers, but also a word in attributes of system headers, `__attribute__((__noinline__))`;
 //! it is therefore not a macro here.
 
-use crate::tokens::Tokens;
+use crate::tokens::{Tokens, edited};
 
 /// The token that replaces `__shared__` after preprocessing.
 const SHARED: &str = "thread_local";
@@ -14,13 +14,9 @@ const NOINLINE: &str = "__noinline__";
 /// Returns a text with all qualifiers in places that a C++ compiler accepts. Returns `None` if nothing has to
 /// move.
 pub(crate) fn placed(tokens: &Tokens<'_>) -> Option<String> {
-    let mut text = String::new();
-    let mut done = 0;
+    let mut edits = Vec::new();
     let mut replace = |at: usize, replacement: &str| {
-        let token = tokens.all[at];
-        text.push_str(&tokens.text[done..token.start]);
-        text.push_str(replacement);
-        done = token.end;
+        edits.push((tokens.all[at].start, tokens.all[at].end, replacement.to_owned()));
     };
     let mut at = 0;
     while at < tokens.len() {
@@ -47,11 +43,7 @@ pub(crate) fn placed(tokens: &Tokens<'_>) -> Option<String> {
             _ => at += 1,
         }
     }
-    if done == 0 {
-        return None;
-    }
-    text.push_str(&tokens.text[done..]);
-    Some(text)
+    (!edits.is_empty()).then(|| edited(tokens.text, edits))
 }
 
 /// Returns the token after a sequence of C++ attributes.

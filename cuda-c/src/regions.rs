@@ -57,7 +57,7 @@ mod unread;
 mod words;
 mod writer;
 
-use crate::tokens::Tokens;
+use crate::tokens::{Tokens, edited};
 use crate::tree::{Declared, Items, parts, without_value};
 use classes::Context;
 use lexemes::Lexemes;
@@ -125,10 +125,7 @@ impl Forms {
             };
             let read_places = names.as_ref().and_then(|_| read.meet(program, true));
             let calls = names.as_ref().is_some_and(|names| read.words().any(|it| names.calls(it)));
-            let others = match read_places.is_some() && !calls {
-                true => Vec::new(),
-                false => unread(kernel),
-            };
+            let others = if read_places.is_some() && !calls { Vec::new() } else { unread(kernel) };
             let form_of = |read: &Read<'_, '_>, places: &[usize]| {
                 let is_known = others.iter().all(|it| places.contains(it));
                 (has_form(name) && is_known).then(|| form(tokens, kernel, program, read)).flatten()
@@ -251,19 +248,6 @@ pub(crate) fn plain<'a>(
     let edits = read.flat_map(|it| plain::edits(&it.lexemes, &it.body, by_name, splits_commas));
     let edits: Vec<_> = edits.collect();
     (!edits.is_empty()).then(|| edited(tokens.text, edits))
-}
-
-/// Applies edits to a text. Edits at the same place keep their order.
-pub(crate) fn edited(text: &str, mut edits: Vec<lexemes::Edit>) -> String {
-    edits.sort_by_key(|it| (it.0, it.1));
-    let (mut made, mut done) = (String::with_capacity(text.len() + 4096), 0);
-    for (start, end, new) in edits {
-        made.push_str(&text[done..start]);
-        made.push_str(&new);
-        done = end;
-    }
-    made.push_str(&text[done..]);
-    made
 }
 
 /// Returns the names of kernels whose loop variants a compiler's messages are about.

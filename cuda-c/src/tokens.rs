@@ -47,6 +47,21 @@ struct LineMarker {
 
 const NONE: u32 = u32::MAX;
 
+/// Bytes of a text to replace, from the first number up to the second one.
+pub(crate) type Edit = (usize, usize, String);
+
+/// Applies edits to a text. Edits at the same place keep their order.
+pub(crate) fn edited<T: AsRef<str>>(text: &str, mut edits: Vec<(usize, usize, T)>) -> String {
+    edits.sort_by_key(|it| (it.0, it.1));
+    let (mut made, mut done) = (String::with_capacity(text.len() + 4096), 0);
+    for (start, end, new) in edits {
+        made.push_str(&text[done..start]);
+        made.push_str(new.as_ref());
+        done = end;
+    }
+    made + &text[done..]
+}
+
 impl<'a> Tokens<'a> {
     pub(crate) fn of(text: &'a str) -> Tokens<'a> {
         let mut tokens = Tokens { text, all: Vec::new(), partners: Vec::new(), lines: Vec::new() };

@@ -2,7 +2,7 @@
 //! addresses.
 
 use crate::tokens::Tokens;
-use crate::tree::{parts, without_value};
+use crate::tree::{CONSTANT, parts, without_value};
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -11,8 +11,6 @@ pub const PREFIX: &str = "gpuarray_constant_";
 
 /// Part of the symbol that describes a constant declared in a function.
 pub const OF_FUNCTION: &str = "gpuarray_constant_of_function_";
-
-const CONSTANT: &str = "__gpuarray_constant__";
 
 /// A variable in constant memory.
 #[derive(Debug, PartialEq, Eq)]

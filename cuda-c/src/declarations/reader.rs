@@ -2,7 +2,7 @@
 
 use super::constants::{self, Constant};
 use crate::tokens::Tokens;
-use crate::tree::{CONSTANT, Declared, GLOBAL, Items, VARIABLE, parts, without_value};
+use crate::tree::{CONSTANT, Declared, GLOBAL, Items, VARIABLE, class_of, parts, without_value};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -10,6 +10,9 @@ const BOUNDS: &str = "__gpuarray_bounds__";
 /// The builtin for `alloca`. It allocates in the frame of the calling function, so a kernel that uses it is
 /// not inlined.
 const ALLOCA: &str = "__builtin_alloca";
+
+/// The attribute that replaces the qualifier of a variable.
+const USED: &str = "__attribute__((__used__))";
 
 /// A kernel that a text defines.
 #[derive(Debug, PartialEq, Eq)]
@@ -57,6 +60,7 @@ pub(super) fn read(tokens: &Tokens<'_>, items: &Items) -> Declarations {
     // The first replacement of a token counts.
     reader.found.edits.sort_by_key(|edit| edit.0);
     reader.found.edits.dedup_by_key(|edit| edit.0);
+    place_before_classes(tokens, &mut reader.found.edits);
     reader.found
 }
 
@@ -115,7 +119,7 @@ impl Reader<'_, '_> {
         } else if parameters.is_none() && !has("extern") {
             // The attribute keeps a variable that no function uses, because the host may access it.
             let Some((index, is_constant)) = declared.variable else { return };
-            self.replace(index, index, "__attribute__((__used__))");
+            self.replace(index, index, USED);
             if is_constant {
                 let namespaces = self.namespaces(declared);
                 self.found.constants.extend(
@@ -210,5 +214,56 @@ impl Reader<'_, '_> {
             words.filter(|it| !matches!(*it, VARIABLE | CONSTANT)).collect::<Vec<_>>().join(" ")
         };
         parts(tokens, all).into_iter().map(parameter).collect::<Vec<_>>().join(" , ")
+    }
+}
+
+/// Moves the attributes of variables that are declared together with their class to the front of the declaration:
+/// `struct S { int a; } __constant__ s`. An attribute directly after the class would apply to the class.
+fn place_before_classes(tokens: &Tokens<'_>, edits: &mut Vec<(usize, usize, &'static str)>) {
+    let mut moved = Vec::new();
+    for edit in edits.iter_mut().filter(|edit| edit.2 == USED) {
+        let at = tokens.all.partition_point(|token| token.start < edit.0);
+        if let Some(class) = at.checked_sub(1).and_then(|close| class_of(tokens, close)) {
+            edit.2 = "";
+            let start = tokens.all[class].start;
+            moved.push((start, start, "__attribute__((__used__)) "));
+        }
+    }
+    edits.extend(moved);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{USED, place_before_classes};
+    use crate::tokens::Tokens;
+
+    #[test]
+    fn an_attribute_behind_a_class_is_moved_to_its_front() {
+        for (text, expected) in [
+            ("int f(); static struct S { int a; } Q c;", "__attribute__((__used__)) struct S"),
+            (
+                "struct alignas(8) S : B<(3 > 2)> { int a; } Q c;",
+                "__attribute__((__used__)) struct alignas",
+            ),
+            ("enum class E : int { A } Q c;", "__attribute__((__used__)) enum class E"),
+        ] {
+            let start = text.find('Q').expect("a qualifier");
+            let mut edits = vec![(start, start + 1, USED)];
+            place_before_classes(&Tokens::of(text), &mut edits);
+            let front = edits[1].0;
+            assert_eq!(edits[0], (start, start + 1, ""), "{text}");
+            assert!(format!("{}{}", edits[1].2, &text[front..]).starts_with(expected), "{text}");
+        }
+        for text in [
+            "void f(){}Q int c;",
+            "template <class T> void f(T *p) { *p = 1; } Q int c;",
+            "struct S f() { return {}; } Q int c;",
+            "struct S operator()() { return {}; } Q int c;",
+        ] {
+            let start = text.find('Q').expect("a qualifier");
+            let mut edits = vec![(start, start + 1, USED)];
+            place_before_classes(&Tokens::of(text), &mut edits);
+            assert_eq!(edits, [(start, start + 1, USED)], "{text}");
+        }
     }
 }

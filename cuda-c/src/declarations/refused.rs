@@ -2,7 +2,7 @@
 //! report something misleading.
 
 use crate::tokens::Tokens;
-use crate::tree::Declared;
+use crate::tree::{Declared, GLOBAL, VARIABLE};
 
 /// Types that a kernel cannot return.
 const VALUES: [&str; 10] =
@@ -88,18 +88,16 @@ pub(super) fn check_kernels(tokens: &Tokens<'_>, all: &[Declared]) -> Result<(),
 
 /// Returns true at `<<<`, unless it is part of an operator's name.
 fn is_launch(tokens: &Tokens<'_>, at: usize) -> bool {
-    let is_adjacent =
-        |a: usize| tokens.at(a + 1) == "<" && tokens.all[a].end == tokens.all[a + 1].start;
+    let is_adjacent = |a: usize| tokens.at(a + 1) == "<" && tokens.is_adjacent(a);
     let is_operator = at > 0 && matches!(tokens.at(at - 1), "operator" | "<");
     tokens.at(at) == "<" && is_adjacent(at) && is_adjacent(at + 1) && !is_operator
 }
 
 /// Returns true in a function that is neither a kernel nor a device function.
 fn is_of_host(tokens: &Tokens<'_>, inside: usize) -> bool {
-    const DEVICE: [&str; 2] = ["__gpuarray_global__", "__gpuarray_variable__"];
     let blocks = std::iter::successors(Some(inside), |&at| Some(tokens.block_about(at)?.0)).skip(1);
     let function = blocks.filter(|&it| !tokens.is_of_scope(it) && !tokens.is_of_class(it)).last();
-    function.is_some_and(|brace| !tokens.heading(brace).any(|it| DEVICE.contains(&it)))
+    function.is_some_and(|brace| !tokens.heading(brace).any(|it| matches!(it, GLOBAL | VARIABLE)))
 }
 
 /// Returns true for `__shared__` before a variable with an initialiser.

@@ -46,10 +46,7 @@ pub(super) fn messages(log: &str) -> Vec<Message<'_>> {
                 if let (Some(place), Some(last)) = (place, all.last_mut()) {
                     // NVIDIA's compiler reports the end of a text without a place, and names the brace in a note.
                     is_main = last.place.is_none();
-                    match is_main {
-                        true => last.place = Some(place),
-                        false => last.notes.push((place, text)),
-                    }
+                    if is_main { last.place = Some(place) } else { last.notes.push((place, text)) }
                 }
             }
             Some((place, severity, text)) => {

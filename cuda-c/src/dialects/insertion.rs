@@ -5,6 +5,7 @@ use super::code::{code_of, definitions, directives, includes};
 use super::macros::Dialect;
 use super::vendor::{CUB, Vendor, may_be_of_libraries};
 use crate::headers::{BUILT_IN, OF_PROGRAMS, STD, for_gpu};
+use crate::tokens::edited;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
@@ -310,16 +311,8 @@ fn redefinitions(code: &str, lines: &Lines<'_>) -> impl Iterator<Item = (Range<u
 }
 
 /// Replaces parts of a text that do not overlap.
-fn replaced(text: &str, mut places: Vec<(Range<usize>, String)>) -> String {
-    places.sort_by_key(|it| it.0.start);
-    let mut result = String::with_capacity(text.len());
-    let mut kept = 0;
-    for (range, new) in places {
-        result.push_str(&text[kept..range.start]);
-        result.push_str(&new);
-        kept = range.end;
-    }
-    result + &text[kept..]
+fn replaced(text: &str, places: Vec<(Range<usize>, String)>) -> String {
+    edited(text, places.into_iter().map(|(range, new)| (range.start, range.end, new)).collect())
 }
 
 /// Replaces parts of a text. Its lines keep their numbers.

@@ -81,10 +81,7 @@ pub(super) fn folders(options: &[String]) -> Vec<PathBuf> {
     while let Some(option) = rest.next() {
         let Some(value) = FOLDERS.iter().find_map(|it| option.strip_prefix(it)) else { continue };
         let value = value.strip_prefix('=').unwrap_or(value);
-        let folder = match value.is_empty() {
-            true => rest.next().map_or("", String::as_str),
-            false => value,
-        };
+        let folder = if value.is_empty() { rest.next().map_or("", String::as_str) } else { value };
         let folder = Path::new(folder);
         if !["stdio.h", "cuda_runtime.h"].iter().any(|it| folder.join(it).is_file()) {
             folders.push(folder.to_owned());
@@ -158,10 +155,7 @@ fn read(definition: &str) -> Option<Macro<'_>> {
     let is_name = |it: char| it == '_' || it.is_alphanumeric();
     let length = definition.find(|it| !is_name(it)).unwrap_or(definition.len());
     let (name, rest) = definition.split_at(length);
-    let end = match rest.starts_with('(') {
-        true => rest.find(')').map(|it| it + 1)?,
-        false => 0,
-    };
+    let end = if rest.starts_with('(') { rest.find(')').map(|it| it + 1)? } else { 0 };
     let (parameters, rest) = rest.split_at(end);
     let value = if rest.is_empty() { "1" } else { rest.strip_prefix('=')? };
     (!name.is_empty()).then_some(Macro { name, parameters, value })

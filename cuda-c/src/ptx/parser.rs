@@ -270,10 +270,7 @@ impl Operands<'_> {
     }
 
     fn expect(&mut self, mark: char) -> Result<(), String> {
-        match self.take(mark) {
-            true => Ok(()),
-            false => Err(format!("is missing a '{mark}'")),
-        }
+        if self.take(mark) { Ok(()) } else { Err(format!("is missing a '{mark}'")) }
     }
 
     fn operand(&mut self) -> Result<Operand, String> {

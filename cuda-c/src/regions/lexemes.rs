@@ -1,6 +1,6 @@
 //! The lexemes of a kernel's definition: its tokens, with multi-character operators joined.
 
-use crate::tokens::{Kind, Tokens};
+use crate::tokens::{Edit, Kind, Tokens};
 use std::ops::Range;
 
 const OPERATORS: [&str; 24] = [
@@ -18,9 +18,6 @@ struct Lexeme {
     /// The lexeme that opens the innermost enclosing group.
     opener: usize,
 }
-
-/// A range of bytes of the text (start and end), and its replacement.
-pub(crate) type Edit = (usize, usize, String);
 
 /// The index that stands for "no lexeme".
 pub(super) const NONE: usize = usize::MAX;

@@ -7,10 +7,11 @@
 //!
 //! The program computes the same as before.
 
-use super::lexemes::{Edit, Lexemes, NONE};
+use super::lexemes::{Lexemes, NONE};
 use super::meetings::Walk;
 use super::statements::{Body, Local, Node, What};
 use super::types::{Type, Types};
+use crate::tokens::Edit;
 
 /// Returns the edits that simplify a kernel. If `by_name` is false, types of the program are not used, because a name may
 /// stand for a reference; with `commas`, statements are split at commas.

@@ -207,10 +207,7 @@ impl<'t, 'a> Types<'_, 't, 'a> {
                 open = if lexemes.at(at) == "?" { open + 1 } else { open - 1 };
             }
             let (first, second) = (inner(asked + 1..at)?, inner(at + 1..end)?);
-            return match first == second {
-                true => Some(first),
-                false => common(&first, &second),
-            };
+            return if first == second { Some(first) } else { common(&first, &second) };
         }
         let named_cast = lexemes.at(start).ends_with("_cast").then_some(start + 1);
         let has_casts = (start..end).any(|it| lexemes.at(it).ends_with("_cast"));
@@ -344,10 +341,7 @@ impl<'t, 'a> Types<'_, 't, 'a> {
                 declares("*") || local.specifiers.clone().any(|it| lexemes.at(it) == "*");
             let words = || local.specifiers.clone().map(|it| lexemes.at(it));
             if end == start + 1 && !declares("[") {
-                return match has_stars {
-                    true => self.pointer(local),
-                    false => Type::of_words(words()),
-                };
+                return if has_stars { self.pointer(local) } else { Type::of_words(words()) };
             }
             let extents = local.declarator.clone().filter(|&it| lexemes.at(it) == "[").count();
             if !has_stars && extents > 0 && !local.is_parameter {

@@ -24,13 +24,14 @@ mod shapes;
 
 use super::super::access::Access as Use;
 use super::super::facts::facts;
-use super::super::lexemes::{Edit, Lexemes, NONE, is_assignment};
+use super::super::lexemes::{Lexemes, NONE, is_assignment};
 use super::super::statements::{Body, Loop, Node, What};
 use super::super::words::{is_integer, is_specifier, is_type};
 use super::aliases::may_be_one;
 use super::index::Test;
 use super::sums::{Index, are_ordered};
 use super::{Access, Kind, Race, Walk};
+use crate::tokens::Edit;
 use std::fmt::Write as _;
 use std::ops::Range;
 

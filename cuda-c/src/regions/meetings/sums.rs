@@ -88,10 +88,7 @@ impl Index {
             let binds_less = |it: &Token| {
                 matches!(it.text.as_str(), "?" | "<<" | ">>" | "&" | "|" | "^" | "<" | ">" | "==")
             };
-            match index.tokens.iter().any(binds_less) {
-                true => index.grouped(),
-                false => index.tokens.clone(),
-            }
+            if index.tokens.iter().any(binds_less) { index.grouped() } else { index.tokens.clone() }
         };
         Index { tokens: [part(self), Index::of_text("+").tokens, part(other)].concat() }
     }
