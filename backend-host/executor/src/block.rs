@@ -191,7 +191,7 @@ impl Block {
         self.shift = warp_size.trailing_zeros();
         self.is_split = false;
         // A failed launch may have left its threads in any state.
-        self.forget_lockstep();
+        self.lockstep.is_formed = false;
     }
 
     pub(crate) fn is_split(&self) -> bool {
@@ -228,7 +228,7 @@ impl Block {
                 let live = Lanes::MAX >> (Lanes::BITS - lanes);
                 self.warps[self.warp_of(first)] = Warp { live, ..Warp::default() };
             }
-            self.begin_lockstep();
+            self.lockstep.restart();
         }
         self.waits[thread as usize].fiber = fiber;
         self.unreached = thread + 1;
@@ -301,7 +301,7 @@ impl Block {
         state.arrived += 1;
         state.predicates += u32::from(predicate);
         state.wanted = wanted;
-        if !self.release_if_complete(barrier) || self.is_in_lockstep() {
+        if !self.release_if_complete(barrier) || self.lockstep.is_formed {
             return false;
         }
         self.take(warp, bit);

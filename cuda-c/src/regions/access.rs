@@ -11,6 +11,14 @@
 use super::lexemes::{Lexemes, is_assignment};
 use super::words::is_type;
 
+/// The kind of an access. A compound assignment is a read and a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Read,
+    Write,
+    Atomic,
+}
+
 /// The way in which an expression uses a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {

@@ -35,7 +35,7 @@ mod sums;
 #[cfg(test)]
 mod tests;
 
-use super::access::Access as Use;
+use super::access::{Access as Use, Kind};
 use super::facts::facts;
 use super::lexemes::{Lexemes, NONE, is_assignment};
 use super::statements::{Body, Node, What};
@@ -45,14 +45,6 @@ use index::{Indices, Test, may_differ};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use sums::{Index, Sum, are_ordered};
-
-/// The kind of an access. A compound assignment is a read and a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Read,
-    Write,
-    Atomic,
-}
 
 /// The certainty that threads access elements of other threads, from low to high.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -435,24 +427,20 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
     fn any_element(&self, at: usize, array: Array, found: &mut Vec<Access>) {
         let Array { name, root, is_shared, .. } = array;
         let writes = !is_shared && self.may_write(at);
-        for kind in [Kind::Read, Kind::Write].into_iter().take(1 + usize::from(writes)) {
-            let alone = self.alone.as_ref().map(|it| it.0.clone());
-            let [indices, whole] = [0, 1].map(|_| vec![Index::unknown()]);
-            let (name, root, range) = (name.clone(), root.clone(), at..at + 1);
-            let members = String::new();
-            found.push(Access {
-                at,
-                range,
-                name,
-                root,
-                whole,
-                is_shared,
-                kind,
-                indices,
-                members,
-                alone,
-            });
-        }
+        let read = Access {
+            at,
+            range: at..at + 1,
+            name,
+            root,
+            whole: vec![Index::unknown()],
+            is_shared,
+            kind: Kind::Read,
+            indices: vec![Index::unknown()],
+            members: String::new(),
+            alone: self.alone.as_ref().map(|it| it.0.clone()),
+        };
+        let write = writes.then(|| Access { kind: Kind::Write, ..read.clone() });
+        found.extend([read].into_iter().chain(write));
     }
 
     /// Returns true if the function may write to the array that it is passed: its parameter is not a pointer
@@ -550,24 +538,19 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         if is_known {
             (name, indices) = (root.clone(), whole.clone());
         }
-        let range = before..behind;
-        let mut add = |kind| {
-            let alone = self.alone.as_ref().map(|it| it.0.clone());
-            let (name, indices, root) = (name.clone(), indices.clone(), root.clone());
-            let (range, whole, members) = (range.clone(), whole.clone(), members.clone());
-            found.push(Access {
-                at,
-                range,
-                name,
-                root,
-                whole,
-                is_shared,
-                kind,
-                indices,
-                members,
-                alone,
-            });
+        let access = Access {
+            at,
+            range: before..behind,
+            name,
+            root,
+            whole,
+            is_shared,
+            kind: Kind::Read,
+            indices,
+            members,
+            alone: self.alone.as_ref().map(|it| it.0.clone()),
         };
+        let mut add = |kind| found.push(Access { kind, ..access.clone() });
         if atomic {
             return add(Kind::Atomic);
         }

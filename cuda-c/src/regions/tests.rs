@@ -163,39 +163,15 @@ fn indices_that_count_are_computed_in_front_of_rows() {
         assert!(text.contains("gpuarray_regions_k"), "{text}");
         text.contains("const long gpuarray_i0 = ")
     };
-    for index in [
-        "n * 4 + t",
-        "threadIdx.x + n",
-        "b",
-        "(b) - n + N",
-        "(size_t)b + threadIdx.y",
-        "unsigned(t + n) + (n << 2)",
-        "((threadIdx.x - (n & 3)))",
-    ] {
+    let counting = "n * 4 + t; threadIdx.x + n; b; (b) - n + N; (size_t)b + threadIdx.y; \
+                    unsigned(t + n) + (n << 2); ((threadIdx.x - (n & 3)))";
+    for index in counting.split("; ") {
         assert!(counts(index, ""), "{index}");
     }
-    for index in [
-        "t",
-        "threadIdx.x",
-        "c",
-        "2 * t",
-        "n - t",
-        "t + b",
-        "t & n",
-        "t + n & 7",
-        "t << 1",
-        "-t",
-        "~t",
-        "s[t]",
-        "t % n",
-        "(int)(t + f)",
-        "(int)(t + 0.5f)",
-        "(int)(t + F)",
-        "n ? t : b",
-        "min(t, n)",
-        "n",
-        "(bool)b",
-    ] {
+    let others = "t; threadIdx.x; c; 2 * t; n - t; t + b; t & n; t + n & 7; t << 1; -t; ~t; \
+                  s[t]; t % n; (int)(t + f); (int)(t + 0.5f); (int)(t + F); n ? t : b; \
+                  min(t, n); n; (bool)b";
+    for index in others.split("; ") {
         assert!(!counts(index, ""), "{index}");
     }
 }

@@ -8,20 +8,13 @@
 //! without barriers is still compiled as a loop. The rule assumes that a caller has read the arrays just before
 //! the call, and reads them again just after it.
 
+use super::access::Kind;
 use super::lexemes::{Lexemes, is_assignment};
 use super::words::is_keyword;
 use crate::tokens::Tokens;
 use crate::tree::{Declared, Function};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
-
-/// The kind of an access. A compound assignment is a read and a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Read,
-    Write,
-    Atomic,
-}
 
 /// The memory that a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -288,39 +288,18 @@ fn cpp(of: ValueType) -> Option<&'static str> {
 /// Checks random declarations: a C++ compiler has to find the same types.
 #[test]
 fn a_compiler_reads_the_same_types() {
-    const TYPES: [&str; 24] = [
-        "float",
-        "double",
-        "int",
-        "unsigned",
-        "unsigned int",
-        "int unsigned",
-        "short",
-        "short int",
-        "unsigned short",
-        "char",
-        "signed char",
-        "unsigned char",
-        "long",
-        "unsigned long",
-        "long long",
-        "long unsigned int",
-        "unsigned long long",
-        "bool",
-        "size_t",
-        "std::int64_t",
-        "uint8_t",
-        "Record",
-        "ns::Record",
-        "int16_t",
-    ];
+    let types = "float, double, int, unsigned, unsigned int, int unsigned, short, short int, \
+                 unsigned short, char, signed char, unsigned char, long, unsigned long, \
+                 long long, long unsigned int, unsigned long long, bool, size_t, std::int64_t, \
+                 uint8_t, Record, ns::Record, int16_t";
+    let types: Vec<&str> = types.split(", ").collect();
     let mut random = Random(46);
     let (mut text, mut checks) = (String::new(), String::new());
     let (mut known, mut counts) = (0, Vec::new());
     for kernel in 0..400 {
-        let mut local = TYPES.to_vec();
+        let mut local = types.clone();
         let names = [format!("t{kernel}"), format!("p{kernel}"), format!("M{kernel}")];
-        let base = random.of(&TYPES);
+        let base = random.of(&types);
         _ = match random.below(4) {
             0 => writeln!(text, "typedef {base} {};", names[0]),
             1 => writeln!(text, "using {} = {base};", names[0]),
@@ -337,7 +316,7 @@ fn a_compiler_reads_the_same_types() {
             names[0],
             names[1],
             names[2],
-            random.of(&TYPES)
+            random.of(&types)
         );
         local.extend(names.iter().map(String::as_str).cycle().take(12));
         let gap =

@@ -19,16 +19,6 @@ use std::ffi::c_void;
 use std::ptr;
 
 impl Block {
-    /// Starts lockstep for a block whose threads are all unreached.
-    pub(super) fn begin_lockstep(&mut self) {
-        self.lockstep.restart();
-    }
-
-    /// Ends lockstep before a block has begun.
-    pub(super) fn forget_lockstep(&mut self) {
-        self.lockstep.is_formed = false;
-    }
-
     /// Adds a thread: the loop on this fibre has been suspended in its first thread.
     pub(super) fn join_lockstep(&mut self, thread: u32, fiber: u32) {
         let state = &mut self.lockstep;
@@ -54,10 +44,6 @@ impl Block {
             }
         }
         self.ready_warps = 0;
-    }
-
-    pub(super) fn is_in_lockstep(&self) -> bool {
-        self.lockstep.is_formed
     }
 
     /// Returns the next step while the threads are in lockstep.

@@ -48,18 +48,8 @@ fn macros_of_the_options_meet_no_names_of_the_language() {
 #include <cuda_fp16.h>
 extern "C" __global__ void assign(T *a) { a[0] = N + F(1) + A; assert(false); }
 "#;
-    let options = [
-        "-DN=3",
-        "-DT=int",
-        "-D",
-        "F(x)=(x+20)",
-        "-DA",
-        "-DU=9",
-        "-UU",
-        "-DNDEBUG",
-        "-DGONE",
-        "-UGONE",
-    ];
+    let options = "-DN=3 -DT=int -D F(x)=(x+20) -DA -DU=9 -UU -DNDEBUG -DGONE -UGONE";
+    let options: Vec<&str> = options.split(' ').collect();
     let source = Source { text, name: "k.cu", options: &options, ..Source::default() };
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("with-macros");
     let alone = Compiler::find(Language::default()).expect("a C++ compiler");

@@ -26,15 +26,17 @@ pub(super) struct Index {
 }
 
 impl Index {
+    fn of(text: &str, axes: Axes, is_open: bool, is_free: bool) -> Index {
+        Index { tokens: vec![Token { text: text.to_owned(), axes, is_open, is_free }] }
+    }
+
     pub(super) fn unknown() -> Index {
-        let token = Token { text: String::new(), axes: 0, is_open: true, is_free: true };
-        Index { tokens: vec![token] }
+        Index::of("", 0, true, true)
     }
 
     /// Returns the index that stands for the place a pointer points to when that place is not known.
     pub(super) fn of_pointer(name: &str, id: usize) -> Index {
-        let text = format!("&{name}#{id}");
-        Index { tokens: vec![Token { text, axes: 0, is_open: true, is_free: true }] }
+        Index::of(&format!("&{name}#{id}"), 0, true, true)
     }
 
     /// Returns the locals in the index whose value may change between uses.
@@ -45,14 +47,12 @@ impl Index {
 
     /// Returns the index for a number or an operator.
     pub(super) fn of_text(text: &str) -> Index {
-        let text = text.to_owned();
-        Index { tokens: vec![Token { text, axes: 0, is_open: false, is_free: false }] }
+        Index::of(text, 0, false, false)
     }
 
     /// Returns the index `threadIdx.x`.
     pub(super) fn of_thread() -> Index {
-        let text = "threadIdx.x".to_owned();
-        Index { tokens: vec![Token { text, axes: 1, is_open: false, is_free: false }] }
+        Index::of("threadIdx.x", 1, false, false)
     }
 
     /// Returns the text of the offset if the index is `threadIdx.x` plus an offset.
@@ -70,8 +70,7 @@ impl Index {
 
     /// Returns a value that is the same in all threads but changes over time.
     pub(super) fn of_round() -> Index {
-        let text = "round".to_owned();
-        Index { tokens: vec![Token { text, axes: 0, is_open: true, is_free: false }] }
+        Index::of("round", 0, true, false)
     }
 
     pub(super) fn grouped(&self) -> Vec<Token> {

@@ -67,96 +67,30 @@ impl<'r> Maker<'r> {
 
     /// Returns a number that is the same in all threads, or in all threads of a row.
     fn bound(&mut self) -> String {
-        let texts = [
-            "n",
-            "u",
-            "l",
-            "f",
-            "d",
-            "c",
-            "b.low",
-            "b.high",
-            "w",
-            "5",
-            "3u",
-            "-2",
-            "40ll",
-            "2.5f",
-            "n - 3",
-            "u + 1",
-            "(short)n",
-            "(unsigned)l",
-            "five",
-            "top",
-            "few",
-            "blockDim.x - 2",
-            "n * 2",
-            "-n",
-            "(n + 1) / 2",
-            "n > 3",
-            "threadIdx.y",
-            "twice(n)",
-            "(unsigned char)n",
-            "'a'",
-            "min(n, 9)",
-            "in[3]",
-            "n & 15",
-            "~n",
-            "(n ? 3 : 7)",
-            "gridDim.x * blockDim.x",
-            "blockIdx.y * 9",
-        ];
+        let texts = "n; u; l; f; d; c; b.low; b.high; w; 5; 3u; -2; 40ll; 2.5f; n - 3; u + 1; \
+             (short)n; (unsigned)l; five; top; few; blockDim.x - 2; n * 2; -n; (n + 1) / 2; \
+             n > 3; threadIdx.y; twice(n); (unsigned char)n; 'a'; min(n, 9); in[3]; n & 15; \
+             ~n; (n ? 3 : 7); gridDim.x * blockDim.x; blockIdx.y * 9";
         match self.random.below(2) {
             0 => self.one(&["n", "u", "l", "f", "c", "b.low", "w", "9", "threadIdx.y + 3"]).into(),
-            _ => self.one(&texts).into(),
+            _ => self.one(&texts.split("; ").collect::<Vec<_>>()).into(),
         }
     }
 
     /// Returns an expression that may increase from thread to thread; `@` stands for an index.
     fn counting(&mut self) -> String {
-        let texts = [
-            "threadIdx.x",
-            "@",
-            "threadIdx.x - 3u",
-            "(int)threadIdx.x - 5",
-            "@ + n",
-            "n + @",
-            "@ - u",
-            "(unsigned char)threadIdx.x",
-            "(signed char)(@ + 100)",
-            "(long long)@ + l",
-            "@ * 2",
-            "n - @",
-            "-@",
-            "@ + @",
-            "(short)(@ + n)",
-            "~@",
-            "@ / 2",
-            "@ % 7",
-            "(threadIdx.x)",
-            "index_of()",
-            "blockIdx.x * blockDim.x + threadIdx.x",
-            "@ + threadIdx.y",
-            "threadIdx.y + threadIdx.x",
-            "@ ^ 1",
-            "unsigned(@) - 7u",
-            "(@ > 3) + @",
-            "@ + f",
-            "(bool)threadIdx.x",
-            "@ << 1",
-            "+@",
-            "5 - -@",
-            "(__int128)@ + w",
-            "char(threadIdx.x)",
-            "@ + b.low",
-            "@ + c",
-            "(unsigned char)(@ + c)",
-        ];
+        let texts = "threadIdx.x; @; threadIdx.x - 3u; (int)threadIdx.x - 5; @ + n; n + @; @ - u; \
+             (unsigned char)threadIdx.x; (signed char)(@ + 100); (long long)@ + l; @ * 2; \
+             n - @; -@; @ + @; (short)(@ + n); ~@; @ / 2; @ % 7; (threadIdx.x); index_of(); \
+             blockIdx.x * blockDim.x + threadIdx.x; @ + threadIdx.y; \
+             threadIdx.y + threadIdx.x; @ ^ 1; unsigned(@) - 7u; (@ > 3) + @; @ + f; \
+             (bool)threadIdx.x; @ << 1; +@; 5 - -@; (__int128)@ + w; char(threadIdx.x); \
+             @ + b.low; @ + c; (unsigned char)(@ + c)";
         let simple =
             ["threadIdx.x", "@", "@ + n", "threadIdx.x - 3u", "u + (@)", "(unsigned char)(@)"];
         let text = match self.random.below(2) {
             0 => self.one(&simple).to_owned(),
-            _ => self.one(&texts).to_owned(),
+            _ => self.one(&texts.split("; ").collect::<Vec<_>>()).to_owned(),
         };
         let index = match self.local() {
             Some(name) if self.random.below(4) > 0 => name,
