@@ -121,11 +121,20 @@ ORDERED_CRATES = [
     "backend-cuda",
     "backend-hip",
     "backend-host",
+    "backend-host/executor",
+    "backend-host/kernels",
     "cuda-c",
     ".",
 ]
 # A capture keeps the memory that its work uses, and memory keeps the streams that have used it.
 NAME_EACH_OTHER = {("hal", "stream"): {"memory"}}
+# Crates in whose folders the files have an order, too.
+ORDERED_FILES = ["backend-cuda", "backend-hip", "backend-host/executor", "backend-host/kernels"]
+ORDERED_FILES += ["cuda-c", "hal/driver", "."]
+# Where a wait ends a loop, and which loops wait, is one question.
+FILES_IN_CIRCLES = ["cuda-c/src/volatile_writes"]
+
+ITEM = "(?:fn|struct|enum|trait|type|const|static)"
 
 
 def _code(file):
@@ -142,18 +151,28 @@ def _named(text, prefix):
         yield from [name] if name else re.findall(r"(?:^|,)\s*(\w+)", group)
 
 
-def _module_graph(sources):
-    """Returns the modules that each module of a crate names, also by the names at the root."""
-    modules = {file.stem for file in sources.glob("*.rs")} - {"lib", "main"}
-    root = re.findall(r"pub use (\w+)::([^;]+);", _code(sources / "lib.rs"))
-    origin = {name: module for module, names in root for name in re.findall(r"\w+", names)}
+def _module_graph(sources, *folder):
+    """Returns the modules that each module in a folder names, also by the names of the folder's own
+    file. Below the root, that file is a module of the graph too, with an empty name."""
+    own = _code(sources.joinpath(*folder).with_suffix(".rs") if folder else sources / "lib.rs")
+    files = {file.stem: file for file in sources.joinpath(*folder).glob("*.rs")}
+    modules = set(files) - {"lib", "main", "tests"}
+    used = re.findall(r"\buse (\w+)::([^;]+);", own)
+    origin = {name: it for it, names in used for name in re.findall(r"\w+", names)}
     graph = {module: set() for module in modules}
     for module in modules:
-        for file in [sources / f"{module}.rs", *(sources / module).rglob("*.rs")]:
+        for file in [files[module], *files[module].with_suffix("").rglob("*.rs")]:
             parts = file.relative_to(sources).with_suffix("").parts
             if "tests" not in parts:
-                names = _named(_code(file), f"(?:crate::|{'super::' * len(parts)})")
-                graph[module] |= {origin.get(it, it) for it in names} & modules - {module}
+                steps = "super::" * (len(parts) - len(folder))
+                path = "::".join(["crate", *folder, ""])
+                names = {origin.get(it, it) for it in _named(_code(file), f"(?:{path}|{steps})")}
+                graph[module] |= names & modules - {module}
+                others = "|".join(names - modules)
+                if folder and others and re.search(rf"\b{ITEM} (?:{others})\b", own):
+                    graph[module].add("")
+    if folder:
+        graph[""] = {it for it in modules if re.search(rf"(?<![\w:]){it}::", own)}
     return graph
 
 
@@ -166,3 +185,19 @@ def test_modules_of_a_crate_name_only_modules_below_them(crate):
             assert names <= graph[module], "the exception is not needed any more"
             graph[module] -= names
     graphlib.TopologicalSorter(graph).prepare()
+
+
+@pytest.mark.parametrize("crate", ORDERED_FILES)
+def test_files_of_a_folder_name_only_files_below_them(crate):
+    sources = ROOT / crate / "src"
+    for file in sources.rglob("*.rs"):
+        folder = file.with_suffix("")
+        if folder.is_dir():
+            graph = graphlib.TopologicalSorter(
+                _module_graph(sources, *folder.relative_to(sources).parts)
+            )
+            if str(folder.relative_to(ROOT)) in FILES_IN_CIRCLES:
+                with pytest.raises(graphlib.CycleError):
+                    graph.prepare()
+            else:
+                graph.prepare()
