@@ -10,6 +10,10 @@
 //! text that the compiler refuses. [`defined_out_of_range`] makes conversions and shifts of integers in a unit
 //! return a GPU's results.
 //!
+//! The modules and the files in their folders have an order: each names only those before it, and a test checks this.
+//! [`headers()`] and `tokens` come first, then `tree`; then the passes and readers; then `declarations`, `messages` and
+//! `diagnostics`.
+//!
 //! The crate runs no compiler. `include/gpuarray_abi.h` declares the interface between a compiled unit and its
 //! executor.
 

@@ -5,40 +5,38 @@
 //! be launched. `include/gpuarray_abi.h` of the crate `cuda_c` defines the interface between a compiled unit
 //! and the executor.
 //!
-//! The modules have an order: each names only modules before it, and a test checks this. First come the interface to
-//! units and the language's settings, then the compiler; then the parts of a launch: fibres and blocks, signals,
-//! checks, the loaded unit, the grid, and the worker that runs its blocks. The functions that units call, the launches
-//! and the loading of units come last.
+//! The modules have an order: each names only modules before it, and a test checks this. For a compilation the order is
+//! `options`, `headers`, `compiler`. For a launch it is `block` (which threads run), `fault` and `interruption`
+//! (signals), `check`, `library`, `grid`, `worker` (fibres), `dispatch` (threads), `executor` (the functions that units
+//! call), `kernel`, `loading`.
 
 mod abi;
-mod context;
-mod error;
-mod fork;
-mod launch;
-mod symbols;
-mod temporary;
-
+mod block;
 mod check;
 mod compiler;
+mod context;
+mod dispatch;
+mod division;
+mod error;
+mod executor;
+mod fault;
+mod fork;
+mod grid;
 mod headers;
+mod initialisers;
+mod interruption;
+mod kernel;
+mod launch;
+mod library;
+mod loading;
 mod options;
 mod redirections;
 mod shared_memory;
 mod shared_use;
-mod toolchain;
-
-mod block;
-mod dispatch;
-mod division;
-mod executor;
-mod fault;
-mod grid;
-mod initialisers;
-mod interruption;
-mod kernel;
-mod library;
-mod loading;
 mod stack;
+mod symbols;
+mod temporary;
+mod toolchain;
 mod worker;
 
 pub use abi::Texture;

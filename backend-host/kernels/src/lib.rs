@@ -3,6 +3,10 @@
 //! An operation runs as loops over contiguous elements (`multiversion`), with one loop for each function and
 //! element type. Operands that are not contiguous, or have another type, pass through small buffers (`tile`).
 //! Only sorts allocate memory of an operand's size, and no result depends on the number of threads.
+//!
+//! The modules have an order: each names only modules before it, and a test checks this. Types (`number`) and
+//! processors (`multiversion`) come first, then `blocks`, `tile`, the functions (`unary`, `binary`), `elementwise`,
+//! `fused`, `values`, and last `reduce`.
 
 mod binary;
 mod blocks;

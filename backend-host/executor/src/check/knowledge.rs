@@ -1,5 +1,5 @@
-//! What the threads of a launch know of each other's accesses: each by itself, and for each variable with atomic
-//! operations what a read of its value tells.
+//! The knowledge of a launch's threads about each other's accesses, and the publications that carry it: for each
+//! variable with atomic operations, an ordered list of the accesses that precede a read of its value.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A checked launch: what it checks for, and the history that its blocks share.
+//! A checked launch: its checks, and the history that its blocks share.
 
 use super::knowledge::Publications;
 use super::shadow::Shadow;

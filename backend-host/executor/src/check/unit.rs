@@ -33,7 +33,7 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    /// Reads the layout of a unit with checks that is loaded at `base`, and tells the unit where its shared memory is.
+    /// Reads the layout of a unit with checks that is loaded at `base`, and writes the bounds of shared memory to it.
     ///
     /// # Safety
     /// The unit is loaded there, and none of its code is running.
