@@ -62,6 +62,7 @@ use crate::tree::{Declared, Items, parts, without_value};
 use classes::Context;
 use lexemes::Lexemes;
 use meetings::in_step;
+use program::Names;
 pub(crate) use program::Program;
 use statements::What;
 use std::collections::{HashMap, HashSet};
@@ -109,10 +110,10 @@ impl Forms {
         };
         // If a thread may spin until another thread does something, a meeting could keep that other thread
         // from doing it.
-        let names =
-            (!spins::may_spin(tokens, declared)).then(|| unread::Names::of(tokens, declared));
-        let unread =
-            |it: &Declared| names.as_ref().map_or(Vec::new(), |names| names.places(tokens, it));
+        let names = (!spins::may_spin(tokens, declared)).then(|| Names::of(tokens, declared));
+        let unread = |it: &Declared| {
+            names.as_ref().map_or(Vec::new(), |names| unread::places(names, tokens, it))
+        };
         let is_helper = |it: &&Declared| !it.is_kernel && !tokens.is_of_language(it.range.start);
         for helper in declared.iter().filter(is_helper) {
             forms.meet(&unread(helper));

@@ -8,7 +8,7 @@
 use super::words::{is_keyword, is_known_function};
 use crate::ptx;
 use crate::tokens::Tokens;
-use crate::tree::Declared;
+use crate::tree::{Declared, Function};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -263,4 +263,82 @@ fn name<'a>(tokens: &Tokens<'a>, declared: &Declared) -> Option<(&'a str, usize)
         && (open < 2 || tokens.at(open - 2) != "::")
         && before.all(|it| !matches!(tokens.at(it), "operator" | "=" | "{"));
     is_plain.then(|| (tokens.at(open - 1), open))
+}
+
+/// The functions in which the threads of a block meet, and the shared memory declared outside of functions.
+#[derive(Debug, Default)]
+pub(super) struct Names<'a> {
+    meeting: HashSet<&'a str>,
+    /// Shared memory by name; true for a single variable.
+    pub(super) shared: HashMap<&'a str, bool>,
+}
+
+/// Returns true for functions of the language at which the threads of a block meet.
+pub(super) fn meets_block(word: &str) -> bool {
+    word == "sync" || ["__syncthreads", "__barrier_sync"].into_iter().any(|it| word.starts_with(it))
+}
+
+/// Returns the parameter list and body of each function in a declaration, including member functions and
+/// lambdas.
+pub(super) fn functions(tokens: &Tokens<'_>, declared: &Declared) -> Vec<(usize, usize)> {
+    if let (Some(open), Some(brace)) = (declared.parameters, declared.body) {
+        return vec![(open, brace)];
+    }
+    let (mut found, mut at) = (Vec::new(), declared.range.start);
+    while at < declared.range.end {
+        if tokens.at(at) == "{"
+            && let Some(open) = Function::of(tokens, at).and_then(|it| it.parameters)
+        {
+            found.push((open, at));
+            at = tokens.partner(at).unwrap_or(at);
+        }
+        at += 1;
+    }
+    found
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn of(tokens: &Tokens<'a>, declared: &[Declared]) -> Names<'a> {
+        let own = || declared.iter().filter(|it| !tokens.is_of_language(it.range.start));
+        let mut names = Names::default();
+        for it in own().filter(|it| it.body.is_none()) {
+            let mut range = it.range.clone();
+            if range.any(|at| tokens.at(at) == "thread_local") {
+                let end = range.find(|&at| matches!(tokens.at(at), "[" | ";"));
+                names.shared.extend(end.map(|at| (tokens.at(at - 1), tokens.at(at) == ";")));
+            }
+        }
+        let of_functions = own()
+            .filter(|it| !it.is_kernel)
+            .flat_map(|it| functions(tokens, it))
+            .map(|(open, brace)| (tokens.at(open - 1), brace));
+        // Finds lambdas such as `auto name = [...](...) {`.
+        let all = own().flat_map(|it| it.range.clone()).filter(|&at| tokens.at(at) == "=");
+        let of_lambdas = all.filter(|at| tokens.at(at + 1) == "[").filter_map(|at| {
+            let brace = (tokens.partner(at + 1)?..tokens.len()).find(|&it| tokens.at(it) == "{")?;
+            Some((tokens.at(at - 1), brace))
+        });
+        let bodies: Vec<(&str, usize)> = of_functions.chain(of_lambdas).collect();
+        loop {
+            let before = names.meeting.len();
+            for &(name, brace) in &bodies {
+                let mut inner = brace..tokens.partner(brace).unwrap_or(brace);
+                if !names.meeting.contains(name) && inner.any(|at| names.meets(tokens.at(at))) {
+                    names.meeting.insert(name);
+                }
+            }
+            if names.meeting.len() == before {
+                return names;
+            }
+        }
+    }
+
+    pub(super) fn meets(&self, word: &str) -> bool {
+        meets_block(word) || self.meeting.contains(word)
+    }
+
+    /// Returns true for functions of the program in which the threads of a block meet.
+    pub(super) fn calls(&self, word: &str) -> bool {
+        self.meeting.contains(word)
+    }
 }

@@ -3,8 +3,8 @@
 
 use super::Declared;
 use super::lexemes::{Lexemes, is_assignment};
-use super::program::orders;
-use super::unread::{end_of, functions};
+use super::program::{functions, orders};
+use super::unread::end_of;
 use crate::tokens::Tokens;
 use std::collections::HashSet;
 use std::ops::Range;

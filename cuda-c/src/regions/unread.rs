@@ -10,9 +10,10 @@
 
 use super::access::Kind;
 use super::lexemes::{Lexemes, is_assignment};
+use super::program::{Names, functions, meets_block};
 use super::words::is_keyword;
 use crate::tokens::Tokens;
-use crate::tree::{Declared, Function};
+use crate::tree::Declared;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
@@ -64,122 +65,40 @@ const NESTED: usize = 200;
 /// The maximum number of accesses that are compared between two barriers.
 const MOST: usize = 100;
 
-/// The functions in which the threads of a block meet, and the shared memory declared outside of functions.
-#[derive(Debug, Default)]
-pub(super) struct Names<'a> {
-    meeting: HashSet<&'a str>,
-    /// Shared memory by name; true for a single variable.
-    shared: HashMap<&'a str, bool>,
-}
-
-/// Returns true for functions of the language at which the threads of a block meet.
-fn meets_block(word: &str) -> bool {
-    word == "sync" || ["__syncthreads", "__barrier_sync"].into_iter().any(|it| word.starts_with(it))
-}
-
-/// Returns the parameter list and body of each function in a declaration, including member functions and
-/// lambdas.
-pub(super) fn functions(tokens: &Tokens<'_>, declared: &Declared) -> Vec<(usize, usize)> {
-    if let (Some(open), Some(brace)) = (declared.parameters, declared.body) {
-        return vec![(open, brace)];
-    }
-    let (mut found, mut at) = (Vec::new(), declared.range.start);
-    while at < declared.range.end {
-        if tokens.at(at) == "{"
-            && let Some(open) = Function::of(tokens, at).and_then(|it| it.parameters)
-        {
-            found.push((open, at));
-            at = tokens.partner(at).unwrap_or(at);
+/// Returns the tokens of a declaration before which threads have to meet.
+pub(super) fn places(names: &Names<'_>, tokens: &Tokens<'_>, declared: &Declared) -> Vec<usize> {
+    let mut places = Vec::new();
+    for (open, brace) in functions(tokens, declared) {
+        let end = tokens.partner(brace).unwrap_or(brace);
+        if !(brace..end).any(|at| names.meets(tokens.at(at))) {
+            continue;
         }
-        at += 1;
-    }
-    found
-}
-
-impl<'a> Names<'a> {
-    pub(super) fn of(tokens: &Tokens<'a>, declared: &[Declared]) -> Names<'a> {
-        let own = || declared.iter().filter(|it| !tokens.is_of_language(it.range.start));
-        let mut names = Names::default();
-        for it in own().filter(|it| it.body.is_none()) {
-            let mut range = it.range.clone();
-            if range.any(|at| tokens.at(at) == "thread_local") {
-                let end = range.find(|&at| matches!(tokens.at(at), "[" | ";"));
-                names.shared.extend(end.map(|at| (tokens.at(at - 1), tokens.at(at) == ";")));
-            }
+        let Some(lexemes) = Lexemes::of(tokens, open..end + 1) else { continue };
+        let Some(body) = (0..lexemes.len()).find(|&it| lexemes.tokens_of(it).start == brace) else {
+            continue;
+        };
+        let Some(close) = lexemes.partner(0) else { continue };
+        let mut walk = Walk {
+            lexemes: &lexemes,
+            names,
+            arrays: HashMap::new(),
+            variables: HashSet::new(),
+            body: body..lexemes.len(),
+            since: Since { accesses: Vec::new(), is_open: !declared.is_kernel },
+            places: BTreeSet::new(),
+            alone: None,
+            loops: 0,
+            depth: 0,
+        };
+        walk.parameters(1..close, if declared.is_kernel { Array::Global } else { Array::Shared });
+        walk.locals();
+        if declared.body.is_none() {
+            walk.members();
         }
-        let of_functions = own()
-            .filter(|it| !it.is_kernel)
-            .flat_map(|it| functions(tokens, it))
-            .map(|(open, brace)| (tokens.at(open - 1), brace));
-        // Finds lambdas such as `auto name = [...](...) {`.
-        let all = own().flat_map(|it| it.range.clone()).filter(|&at| tokens.at(at) == "=");
-        let of_lambdas = all.filter(|at| tokens.at(at + 1) == "[").filter_map(|at| {
-            let brace = (tokens.partner(at + 1)?..tokens.len()).find(|&it| tokens.at(it) == "{")?;
-            Some((tokens.at(at - 1), brace))
-        });
-        let bodies: Vec<(&str, usize)> = of_functions.chain(of_lambdas).collect();
-        loop {
-            let before = names.meeting.len();
-            for &(name, brace) in &bodies {
-                let mut inner = brace..tokens.partner(brace).unwrap_or(brace);
-                if !names.meeting.contains(name) && inner.any(|at| names.meets(tokens.at(at))) {
-                    names.meeting.insert(name);
-                }
-            }
-            if names.meeting.len() == before {
-                return names;
-            }
-        }
+        walk.list(body + 1..lexemes.len() - 1);
+        places.extend(walk.places.iter().map(|&it| lexemes.tokens_of(it).start));
     }
-
-    fn meets(&self, word: &str) -> bool {
-        meets_block(word) || self.meeting.contains(word)
-    }
-
-    /// Returns true for functions of the program in which the threads of a block meet.
-    pub(super) fn calls(&self, word: &str) -> bool {
-        self.meeting.contains(word)
-    }
-
-    /// Returns the tokens of a declaration before which threads have to meet.
-    pub(super) fn places(&self, tokens: &Tokens<'a>, declared: &Declared) -> Vec<usize> {
-        let mut places = Vec::new();
-        for (open, brace) in functions(tokens, declared) {
-            let end = tokens.partner(brace).unwrap_or(brace);
-            if !(brace..end).any(|at| self.meets(tokens.at(at))) {
-                continue;
-            }
-            let Some(lexemes) = Lexemes::of(tokens, open..end + 1) else { continue };
-            let Some(body) = (0..lexemes.len()).find(|&it| lexemes.tokens_of(it).start == brace)
-            else {
-                continue;
-            };
-            let Some(close) = lexemes.partner(0) else { continue };
-            let mut walk = Walk {
-                lexemes: &lexemes,
-                names: self,
-                arrays: HashMap::new(),
-                variables: HashSet::new(),
-                body: body..lexemes.len(),
-                since: Since { accesses: Vec::new(), is_open: !declared.is_kernel },
-                places: BTreeSet::new(),
-                alone: None,
-                loops: 0,
-                depth: 0,
-            };
-            walk.parameters(
-                1..close,
-                if declared.is_kernel { Array::Global } else { Array::Shared },
-            );
-            walk.locals();
-            if declared.body.is_none() {
-                walk.members();
-            }
-            walk.list(body + 1..lexemes.len() - 1);
-            places.extend(walk.places.iter().map(|&it| lexemes.tokens_of(it).start));
-        }
-        places
-    }
+    places
 }
 
 struct Walk<'w, 't, 'a> {
