@@ -1,23 +1,21 @@
 //! Device memory as Python objects.
 
-use crate::array::GPUArray;
+use crate::buffers::view;
 use crate::checks::note_allocation;
 use crate::current_device::current_device;
 use crate::deferred_drop::drop_unlocked;
-use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
 use crate::numpy_array;
 use crate::pool::PooledDeviceAllocation;
 use crate::profile::at_line;
+use gpuarray::Error;
 use gpuarray::memory::{Allocation, DeviceMemory, Pitched};
-use gpuarray::{DType, Error};
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyException, PyOverflowError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyInt, PyMemoryView};
-use std::ffi::{CStr, c_void};
+use pyo3::types::PyInt;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
@@ -188,80 +186,6 @@ impl DeviceAllocation {
     }
 }
 
-/// Returns a memoryview over a part of an allocation, which it keeps alive.
-pub(crate) fn view<'py>(
-    py: Python<'py>,
-    memory: &Arc<DeviceMemory>,
-    size: usize,
-    offset: usize,
-) -> PyResult<Bound<'py, PyAny>> {
-    if offset.checked_add(size).is_none_or(|end| end > memory.bytes()) {
-        return Err(to_python(Error::invalid(
-            "as_buffer",
-            format!(
-                "size is {size} and offset {offset}; the size of the memory is {}",
-                memory.bytes()
-            ),
-        )));
-    }
-    buffer(py, memory.address() + offset as u64, size, hold(py, memory)?)
-}
-
-/// Returns an object that prevents memory from being freed, returned to a pool or closed.
-fn hold<'py>(py: Python<'py>, memory: &Arc<DeviceMemory>) -> PyResult<Bound<'py, PyAny>> {
-    let hold = memory.lease().or_raise()?;
-    let drop_hold = |hold, _| drop_unlocked(hold);
-    Ok(PyCapsule::new_with_value_and_destructor(py, hold, HOLD, drop_hold)?.into_any())
-}
-
-/// Returns an object that stands for an export of an array's memory by its address: while it lives, the memory
-/// cannot be freed, given back to its pool or closed.
-///
-/// Raises `LogicError` for memory that has ended already.
-#[pyfunction]
-pub(crate) fn hold_memory<'py>(array: &Bound<'py, GPUArray>) -> PyResult<Bound<'py, PyAny>> {
-    hold(array.py(), array.get().array()?.memory())
-}
-
-/// The name of capsules that keep memory.
-const HOLD: &CStr = c"pygpu.driver.memory";
-
-/// Ends the uses of an array's memory that another library allocated; its own is left alone.
-///
-/// Raises `LogicError` while an export of the memory lives, and if it has ended already.
-#[pyfunction]
-pub(crate) fn end_foreign_memory(py: Python<'_>, array: &Bound<'_, GPUArray>) -> PyResult<()> {
-    let memory = array.get().array()?.memory().clone();
-    match memory.external_owner() {
-        Some(_) => py.detach(|| memory.release()).or_raise(),
-        None => Ok(()),
-    }
-}
-
-/// Returns a memoryview over a range of addresses that `owner` keeps valid.
-#[pyfunction]
-#[pyo3(name = "address_as_buffer")]
-pub(crate) fn buffer<'py>(
-    py: Python<'py>,
-    #[pyo3(from_py_with = argument::address)] address: u64,
-    #[pyo3(from_py_with = argument::size)] size: usize,
-    owner: Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyAny>> {
-    if isize::try_from(size).is_err() {
-        return Err(PyOverflowError::new_err(format!(
-            "size is {size}; allowed are up to {}",
-            isize::MAX
-        )));
-    }
-    let bytes = dtypes::to_numpy(py, DType::UInt8)?.into_bound(py);
-    // SAFETY: the array only represents the range, which the owner keeps; code that reads through it is
-    // responsible for that access.
-    let array = unsafe {
-        numpy_array::new_array(py, &bytes, &[size], &[1], address as *mut c_void, Some(owner))?
-    };
-    Ok(PyMemoryView::from(&array)?.into_any())
-}
-
 /// Allocates memory on the current device that every stream can use immediately, and that other processes can
 /// open through its handle (`cuMemAlloc`, `hipMalloc`).
 ///
@@ -429,8 +353,8 @@ pub(crate) fn memory_of<'a>(
     }
 }
 
-/// Returns the address that an object represents. The object must have `__index__`, or `__int__` without being
-/// a number with a fraction.
+/// Returns the address that an object represents. The object must have `__index__` without being a device array, whose
+/// element is not an address, or `__int__` without being a number with a fraction.
 ///
 /// Raises `TypeError` for any other object, with the exception of the object's method as its cause.
 pub(crate) fn address_of(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
@@ -442,10 +366,7 @@ pub(crate) fn address_of(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> 
     let has_index = unsafe { ffi::PyIndex_Check(value.as_ptr()) } != 0;
     let number = if value.is_exact_instance_of::<PyInt>() {
         Ok(value.clone())
-    } else if value.is_instance_of::<GPUArray>() {
-        // The number in an array without axes is not an address.
-        return Err(no_address(name, value));
-    } else if has_index {
+    } else if has_index && !value.get_type().hasattr("__cuda_array_interface__")? {
         value.call_method0("__index__")
     } else if value.hasattr("__int__")? && !value.hasattr("__float__")? {
         value.call_method0("__int__")

@@ -25,11 +25,9 @@ mod transfer;
 mod ufuncs;
 mod views;
 
-pub(crate) use arguments::{order_argument, parse_order, parse_shape};
 pub(crate) use attributes::ArrayFlags;
 pub(crate) use dlpack::*;
 pub(crate) use functions::*;
-pub(crate) use fused::{Fused, compute_pending};
 pub(crate) use join::*;
 pub(crate) use matrices::*;
 pub(crate) use named::named_functions;
@@ -42,13 +40,10 @@ pub(crate) use views::strided_view;
 
 use crate::allocator::{PythonAllocator, ResultAllocator, take_object};
 use crate::checks::note_array;
-use crate::errors::OrRaise;
 use crate::owner::OwnerReference;
 use crate::pool::Ticket;
-use crate::profile::at_line;
-use crate::synchronize::interruptible;
+use crate::synchronize::run;
 use gpuarray::{Array, DType};
-use hal::nonblocking::try_without_waiting;
 use numpy::PyArrayDescr;
 use once_cell::sync::OnceCell;
 use pyo3::exceptions::PyRuntimeError;
@@ -57,10 +52,6 @@ use pyo3::{PyTraverseError, PyVisit};
 use replaced::{Replaced, State};
 use std::sync::atomic::AtomicU8;
 use std::sync::{Arc, OnceLock};
-
-/// Operations on more elements than this release Python's lock while they are queued, because the host
-/// backend may execute them before it returns.
-const RELEASE_FROM: usize = 1 << 15;
 
 /// The state of an array object.
 pub(crate) struct Content {
@@ -284,23 +275,4 @@ fn with_name_of_dtype(error: PyErr, array: &Bound<'_, GPUArray>) -> PyErr {
     // If renaming fails, the message stays unchanged.
     let _ = rename();
     error
-}
-
-/// Runs work on arrays of `elements` elements. Releases Python's lock if there are many elements, or if the
-/// work would wait for other work or for room in a queue.
-pub(crate) fn run<T: Send>(
-    py: Python<'_>,
-    elements: usize,
-    work: impl Fn() -> gpuarray::Result<T> + Send,
-) -> PyResult<T> {
-    let _line = at_line(py);
-    if elements < RELEASE_FROM
-        && !hal::backlog::exists()
-        && let Some(result) = try_without_waiting(&work)
-    {
-        return result.or_raise();
-    }
-    // Exceptions of a Python allocator and of signal handlers are stored per thread, and `detach` stays on
-    // this thread.
-    py.detach(|| interruptible(work)).or_raise()
 }

@@ -13,7 +13,6 @@ pub(crate) use import::*;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::ffi::{CStr, c_char, c_void};
-use std::ptr::null_mut;
 
 const SCHEMA_NAME: &CStr = c"arrow_schema";
 const DEVICE_ARRAY_NAME: &CStr = c"arrow_device_array";
@@ -144,9 +143,4 @@ fn new_capsule<T: Structure>(py: Python<'_>, structure: T) -> PyResult<Bound<'_,
         }
         Bound::from_owned_ptr_or_err(py, object)
     }
-}
-
-/// Returns the address of a structure's list; null if it is empty.
-pub(crate) fn pointers<T>(list: &mut [T]) -> *mut T {
-    if list.is_empty() { null_mut() } else { list.as_mut_ptr() }
 }

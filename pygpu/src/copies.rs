@@ -7,9 +7,10 @@ use crate::entries::Entries;
 use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
 use crate::numpy_array;
+use crate::owner::kept;
 use crate::profile::at_line;
 use crate::stream::stream_argument;
-use gpuarray::memory::{Access, AccessGuard, DeviceMemory, GraphObject, Use};
+use gpuarray::memory::{Access, AccessGuard, DeviceMemory, Use};
 use gpuarray::{Array, DType, Device, Direction, Error, Layout, Scalar, Stream, Transfer};
 use hal::HostRange;
 use hal::operation::Strides;
@@ -78,15 +79,6 @@ impl DeviceAddress {
     pub(crate) fn access(&self, access: Access) -> Option<Use<'_>> {
         self.memory.as_ref().map(|memory| (memory, access))
     }
-}
-
-/// Returns the object through which the graph of a captured copy keeps Python's objects; `None` for a copy that
-/// is waited for, which cannot be captured.
-pub(crate) fn kept<const N: usize>(
-    objects: [&Bound<'_, PyAny>; N],
-    wait: bool,
-) -> Option<GraphObject> {
-    (!wait).then(|| Arc::new(objects.map(|object| object.clone().unbind())) as GraphObject)
 }
 
 /// Queues a copy between the memory of two objects; `host` is the one in host memory.

@@ -226,7 +226,7 @@ pub(crate) fn current_ordinal() -> PyResult<usize> {
 /// Waits for all work of the current device.
 #[pyfunction]
 pub(crate) fn synchronize(py: Python<'_>) -> PyResult<()> {
-    crate::array::compute_pending(py)?;
+    crate::fused_block::compute_pending(py)?;
     crate::synchronize::synchronize_device(py, &current_device()?.device)
 }
 

@@ -1,14 +1,16 @@
 //! Events as a Python class.
 
-use crate::array::compute_pending;
 use crate::current_device::current_device;
 use crate::errors::{OrRaise, to_python};
+use crate::fused_block::compute_pending;
 use crate::integer::argument;
 use crate::ipc;
 use crate::numpy_array::type_name;
 use crate::status;
-use crate::stream::stream_argument;
-use gpuarray::{Device, Error, Event, EventOptions};
+use crate::stream::{PyStream, stream_argument};
+use crate::synchronize::{interruptible, synchronize_event};
+use gpuarray::{Device, Error, Event, EventOptions, Stream};
+use hal::recording;
 use hal::status::AtomicStatus;
 use once_cell::sync::OnceCell;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
@@ -179,7 +181,7 @@ impl PyEvent {
     ///     Work that was queued before the mark has failed.
     fn synchronize(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
         let this = slf.get().content()?;
-        this.note(crate::synchronize::synchronize_event(slf.py(), this.event.as_ref())?)?;
+        this.note(synchronize_event(slf.py(), this.event.as_ref())?)?;
         Ok(slf)
     }
 
@@ -311,5 +313,61 @@ impl PyEvent {
     #[getter]
     fn last_status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         status::object(py, self.content()?.status.load())
+    }
+}
+
+/// Two events around work on a stream, for its time.
+#[pyclass(frozen, module = "pygpu.driver")]
+pub(crate) struct CallTime {
+    start: Arc<dyn Event>,
+    end: Arc<dyn Event>,
+}
+
+impl CallTime {
+    /// Queues work on a stream between two events; also returns the result of `work`.
+    pub(crate) fn of<T>(
+        device: &dyn Device,
+        stream: &dyn Stream,
+        work: impl FnOnce() -> PyResult<T>,
+    ) -> PyResult<(T, CallTime)> {
+        let event = || device.create_event(EventOptions::default());
+        let (start, end) = (event().or_raise()?, event().or_raise()?);
+        stream.record(start.as_ref()).or_raise()?;
+        let result = work()?;
+        stream.record(end.as_ref()).or_raise()?;
+        Ok((result, CallTime { start, end }))
+    }
+}
+
+#[pymethods]
+impl CallTime {
+    /// Waits for the work, and returns its time in seconds.
+    fn __call__(&self, py: Python<'_>) -> PyResult<f64> {
+        synchronize_event(py, self.end.as_ref())?.or_raise()?;
+        let milliseconds = self.end.elapsed_since(self.start.as_ref()).or_raise()?;
+        Ok(f64::from(milliseconds) * 1e-3)
+    }
+}
+
+#[pymethods]
+impl PyStream {
+    /// Makes work that is queued from now on run after the work before the event (`cuStreamWaitEvent`,
+    /// `hipStreamWaitEvent`). The call does not wait.
+    ///
+    /// Parameters
+    /// ----------
+    /// event : Event
+    ///     The event.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     `event` is not an event.
+    fn wait_for_event(&self, py: Python<'_>, event: &Bound<'_, PyAny>) -> PyResult<()> {
+        let event = event_argument(event)?.get().event()?;
+        // A stream that joins a capture through the event first waits for its earlier work.
+        self.note(
+            py.detach(|| interruptible(|| recording::wait_event(self.stream.as_ref(), event))),
+        )
     }
 }

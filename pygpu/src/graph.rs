@@ -1,11 +1,12 @@
-//! Graphs and captures as Python classes.
+//! Graphs and captures of streams.
 
 use crate::current_device::current_device;
 use crate::errors::OrRaise;
+use crate::fused_block::compute_pending;
 use crate::profile::at_line;
 use crate::stream::{PyStream, stream_argument};
 use crate::synchronize::interruptible;
-use gpuarray::Graph;
+use gpuarray::{CaptureMode, Graph};
 use hal::recording::{self, Kind, Work};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -151,5 +152,125 @@ impl PyCapture {
             let _ = graph.get().graph.set(finished?);
         }
         Ok(false)
+    }
+}
+
+fn capture_mode(mode: &str) -> PyResult<CaptureMode> {
+    match mode {
+        "global" => Ok(CaptureMode::Global),
+        "thread_local" => Ok(CaptureMode::ThreadLocal),
+        "relaxed" => Ok(CaptureMode::Relaxed),
+        _ => Err(PyValueError::new_err(format!(
+            "mode is {mode:?}; allowed are \"global\", \"thread_local\" and \"relaxed\""
+        ))),
+    }
+}
+
+impl PyStream {
+    /// Ends a capture of the stream.
+    pub(crate) fn finish_capture(&self, py: Python<'_>) -> PyResult<Arc<dyn Graph>> {
+        // The capture ends in any case.
+        let computed = compute_pending(py);
+        let graph = self.note(py.detach(|| self.stream.end_capture()))?;
+        computed.map(|()| graph)
+    }
+}
+
+#[pymethods]
+impl PyStream {
+    /// Begins to record work instead of running it (`cuStreamBeginCapture`).
+    ///
+    /// PyCUDA does not have this method.
+    ///
+    /// Parameters
+    /// ----------
+    /// mode : {"thread_local", "global", "relaxed"}, optional
+    ///     Calls that a capture cannot contain are refused meanwhile: on this thread, on all threads,
+    ///     or never. Do not wait for the stream until `end_capture`.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     `mode` is another name.
+    /// pygpu.driver.Error
+    ///     The stream already captures, or is the default stream.
+    #[pyo3(signature = (mode = "thread_local"))]
+    pub(crate) fn begin_capture(&self, py: Python<'_>, mode: &str) -> PyResult<()> {
+        let mode = capture_mode(mode)?;
+        compute_pending(py)?;
+        self.note(py.detach(|| interruptible(|| self.stream.begin_capture(mode))))
+    }
+
+    /// Ends the recording and returns the recorded work (`cuStreamEndCapture`).
+    ///
+    /// PyCUDA does not have this method.
+    ///
+    /// Returns
+    /// -------
+    /// Graph
+    ///     The recorded work.
+    ///
+    /// Raises
+    /// ------
+    /// Error
+    ///     The stream does not capture, or the queued work cannot be recorded.
+    fn end_capture(&self, py: Python<'_>) -> PyResult<PyGraph> {
+        Ok(PyGraph::recorded(self.finish_capture(py)?))
+    }
+
+    /// Records the work that the body of a `with` statement queues on this stream.
+    ///
+    /// Operations are queued on the stream of their arrays: create these on the stream, or use
+    /// `GPUArray.on`. The recording ends with the body. If the body raises an exception, the recording is
+    /// dropped. PyCUDA does not have this method.
+    ///
+    /// Parameters
+    /// ----------
+    /// mode : {"thread_local", "global", "relaxed"}, optional
+    ///     Calls that a capture cannot contain are refused meanwhile: on this thread, on all threads,
+    ///     or never.
+    ///
+    /// Returns
+    /// -------
+    /// pygpu.driver.Capture
+    ///     A context manager; its `with` statement binds the `Graph`, which can be launched after
+    ///     the body.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     `mode` is another name.
+    /// pygpu.driver.Error
+    ///     Raised by the `with` statement: the stream already captures, is the default stream, or the
+    ///     queued work cannot be recorded.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from pygpu import driver, gpuarray
+    /// >>> stream = driver.Stream()
+    /// >>> x = gpuarray.arange(3).on(stream)
+    /// >>> stream.synchronize()
+    /// >>> with stream.capture() as graph:
+    /// ...     x += 1
+    /// >>> graph.launch(stream)
+    /// >>> graph.launch(stream)
+    /// >>> x.get()
+    /// array([2, 3, 4])
+    #[pyo3(signature = (mode = "thread_local"))]
+    fn capture(slf: &Bound<'_, Self>, mode: &str) -> PyResult<PyCapture> {
+        capture_mode(mode)?;
+        Ok(PyCapture::new(slf, mode))
+    }
+
+    /// Returns True between `begin_capture` and `end_capture`.
+    ///
+    /// PyCUDA does not have this method.
+    ///
+    /// Returns
+    /// -------
+    /// bool
+    ///     True if work is being recorded.
+    pub(crate) fn is_capturing(&self) -> PyResult<bool> {
+        self.note(self.stream.is_capturing())
     }
 }

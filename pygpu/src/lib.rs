@@ -1,10 +1,16 @@
 //! The Python extension module `pygpu._core`: the core's arrays, streams and events as Python
 //! classes. The package's Python modules expose them under PyCUDA's names.
+//!
+//! The modules have an order: each names only modules before it, and a test checks this. Errors, the conversion of
+//! arguments, `numpy_array` and `current_device` come first, then `synchronize` and `deferred_drop`; memory: `pinned`,
+//! `pool`, `allocation`, `allocator`; `fused_block`, `stream` and `event`; `array`; and last what is made of arrays:
+//! `arrow`, `copies`, `graph`, `texture`, `kernel` and `module`.
 
 mod allocation;
 mod allocator;
 mod array;
 mod arrow;
+mod buffers;
 mod checks;
 mod compile;
 mod copies;
@@ -16,8 +22,8 @@ mod dtypes;
 mod entries;
 mod errors;
 mod event;
-mod exporter;
 mod external_stream;
+mod fused_block;
 mod graph;
 mod integer;
 mod ipc;
@@ -32,6 +38,7 @@ mod pool;
 mod profile;
 mod random;
 mod running_line;
+mod shape;
 mod status;
 mod stream;
 mod stream_registry;
@@ -58,15 +65,14 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         allocation::DeviceAllocation,
         array::ArrayFlags,
         array::DLPackTensor,
-        array::Fused,
         array::GPUArray,
         array::PyReduction,
         array::UniversalFunction,
         arrow::ArrowOwner,
+        event::CallTime,
         event::PyEvent,
         ipc::IPCMemoryHandle,
         kernel::ArgumentHandler,
-        kernel::CallTime,
         checks::PyChecking,
         kernel::ElementwiseLauncher,
         kernel::Function,
@@ -84,6 +90,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         pool::PooledDeviceAllocation,
         pool::PooledHostAllocation,
         profile::Profile,
+        fused_block::Fused,
         graph::PyCapture,
         graph::PyGraph,
         stream::PyStream,
@@ -99,9 +106,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         };
     }
     functions!(
-        allocation::buffer,
-        allocation::end_foreign_memory,
-        allocation::hold_memory,
+        buffers::buffer,
+        array::end_foreign_memory,
+        array::hold_memory,
         allocation::mem_alloc,
         allocation::mem_alloc_pitch,
         allocation::mem_get_address_range,
@@ -229,7 +236,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     );
     module.add("named_functions", array::named_functions(module.py())?)?;
     module.add("universal_functions", array::universal_functions(module.py())?)?;
-    module.add("BufferExporter", exporter::class(module.py())?)?;
+    module.add("BufferExporter", buffers::exporter(module.py())?)?;
     kernel::install(module.py())?;
     #[cfg(feature = "testing")]
     testing::install(module)?;

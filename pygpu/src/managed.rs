@@ -1,14 +1,14 @@
 //! Managed memory, which host and device share.
 
 use crate::allocation::{DeviceAllocation, address_of};
-use crate::array::{order_argument, parse_order, parse_shape};
 use crate::current_device::current_device;
 use crate::deferred_drop;
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
-use crate::numpy_array::{self, HostArray};
+use crate::numpy_array::HostArray;
 use crate::profile::at_line;
+use crate::shape::{order_argument, parse_order, parse_shape};
 use crate::stream::stream_argument;
 use crate::weak_array::WeakArray;
 use gpuarray::memory::Managed;
@@ -181,16 +181,10 @@ pub(crate) fn managed_empty<'py>(
     let bytes = layout.nbytes().max(1);
     let _line = at_line(py);
     let memory = deferred_drop::retry(py, || Managed::new(&device, bytes))?.or_raise()?;
-    let data = memory.pointer().cast::<std::ffi::c_void>();
+    let data = memory.pointer();
     let allocation = DeviceAllocation::of(memory.into_allocation());
     let managed = PyClassInitializer::from(allocation).add_subclass(ManagedAllocation::default());
     let owner = Bound::new(py, managed)?;
-    let base = Some(owner.clone().into_any());
-    // SAFETY: the owner has at least as many bytes as the layout, which the host can use, and lives
-    // as long as the array.
-    let array = unsafe {
-        numpy_array::new_array(py, &descr, layout.shape(), layout.strides(), data, base)?
-    };
-    owner.get().array.set(&array)?;
-    Ok(array)
+    // SAFETY: the owner has at least as many bytes as the layout, which the host can use.
+    unsafe { owner.get().array.over(&owner, &descr, &layout, data) }
 }

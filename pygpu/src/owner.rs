@@ -6,6 +6,7 @@
 //! Rust object, while nothing else uses the Rust object. As long as one of the Python objects is reachable,
 //! so is the owner.
 
+use gpuarray::memory::GraphObject;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::any::Any;
@@ -106,4 +107,13 @@ impl Drop for OwnerReference {
         let shown_by = &self.counts.shows_shared;
         let _ = shown_by.compare_exchange(self.number, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
+}
+
+/// Returns the object through which the graph of a captured copy keeps Python's objects; `None` for a copy that
+/// is waited for, which cannot be captured.
+pub(crate) fn kept<const N: usize>(
+    objects: [&Bound<'_, PyAny>; N],
+    wait: bool,
+) -> Option<GraphObject> {
+    (!wait).then(|| Arc::new(objects.map(|object| object.clone().unbind())) as GraphObject)
 }

@@ -1,6 +1,5 @@
 //! Page-locked host memory, which devices copy to and from at full speed, as numpy arrays.
 
-use crate::array::order_argument;
 use crate::current_device::current_device;
 use crate::deferred_drop::{self, DeferredDrop};
 use crate::dtypes;
@@ -8,7 +7,7 @@ use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
 use crate::numpy_array;
 use crate::owner::{Filled, OwnerObject, OwnerReference};
-use crate::pool::PooledHostAllocation;
+use crate::shape::{order_argument, parse_order, parse_shape};
 use crate::weak_array::WeakArray;
 use gpuarray::memory::{PinnedMemory, RegisteredMemory};
 use gpuarray::{Device, Error, Layout, PinnedOptions};
@@ -46,18 +45,6 @@ pub(crate) fn alloc_options(name: &str, flags: u32) -> PyResult<PinnedOptions> {
     options(name, flags, PORTABLE | MAPPED | WRITE_COMBINED)
 }
 
-/// Returns an object that prevents the memory of a page-locked allocation from being freed; `None`
-/// for any other object.
-pub(crate) fn hold_of(value: &Bound<'_, PyAny>) -> Option<Arc<()>> {
-    if let Ok(allocation) = value.cast::<PagelockedHostAllocation>() {
-        return Some(allocation.get().array.hold());
-    }
-    if let Ok(registered) = value.cast::<RegisteredHostMemory>() {
-        return Some(registered.get().holds.clone());
-    }
-    value.cast::<PooledHostAllocation>().ok().map(|allocation| allocation.get().hold())
-}
-
 fn unlocked<T>(memory: &Mutex<T>) -> MutexGuard<'_, T> {
     // An `Option` stays valid even if a thread panicked.
     memory.lock().unpoisoned()
@@ -89,6 +76,11 @@ pub(crate) struct PagelockedHostAllocation {
 }
 
 impl PagelockedHostAllocation {
+    /// Returns an object that prevents the memory from being freed.
+    pub(crate) fn hold(&self) -> Arc<()> {
+        self.array.hold()
+    }
+
     fn pointer(&self, call: &'static str) -> PyResult<*mut u8> {
         let memory = unlocked(&self.memory);
         let memory = memory.as_ref().filter(|_| !self.is_freed.load(Ordering::Acquire));
@@ -213,9 +205,8 @@ pub(crate) fn pagelocked_empty<'py>(
 ) -> PyResult<numpy_array::HostArray<'py>> {
     let options = alloc_options("mem_flags", mem_flags)?;
     let (descr, itemsize) = dtypes::parse_for_host(dtype)?;
-    let shape = crate::array::parse_shape(shape)?;
-    let layout =
-        Layout::contiguous(&shape, itemsize, crate::array::parse_order(order)?).or_raise()?;
+    let shape = parse_shape(shape)?;
+    let layout = Layout::contiguous(&shape, itemsize, parse_order(order)?).or_raise()?;
     if layout.size() == 0 {
         return numpy_array::empty(py, &descr, &layout);
     }
@@ -232,13 +223,8 @@ pub(crate) fn pagelocked_empty<'py>(
         flags: mem_flags,
     };
     let owner = Bound::new(py, allocation)?;
-    let base = Some(owner.clone().into_any());
-    // SAFETY: the owner has as many bytes as the layout and lives as long as the array.
-    let array = unsafe {
-        numpy_array::new_array(py, &descr, layout.shape(), layout.strides(), pointer.cast(), base)?
-    };
-    owner.get().array.set(&array)?;
-    Ok(array)
+    // SAFETY: the owner has as many bytes as the layout.
+    unsafe { owner.get().array.over(&owner, &descr, &layout, pointer) }
 }
 
 /// A registration, and the array that owns the memory.
@@ -266,6 +252,13 @@ pub(crate) struct RegisteredHostMemory {
     filled: Filled,
     /// One additional reference for each device array that is made with this object.
     holds: Arc<()>,
+}
+
+impl RegisteredHostMemory {
+    /// Returns an object that prevents the end of the registration.
+    pub(crate) fn hold(&self) -> Arc<()> {
+        self.holds.clone()
+    }
 }
 
 #[pymethods]

@@ -1,9 +1,10 @@
 //! Copies of rows and slices with a row pitch, for `Memcpy2D` and `Memcpy3D`.
 
-use crate::copies::{DeviceAddress, PeerSide, kept, queue, queue_between};
+use crate::copies::{DeviceAddress, PeerSide, queue, queue_between};
 use crate::current_device::current_device;
 use crate::errors::{OrRaise, to_python};
 use crate::numpy_array;
+use crate::owner::kept;
 use crate::profile::at_line;
 use crate::stream::stream_argument;
 use crate::texture::PyTextureArray;

@@ -1,7 +1,8 @@
 //! Random numbers: filling of arrays, and states of generators in host memory, which the Python
 //! module `curandom` copies to the device and back.
 
-use crate::array::{GPUArray, on_stream, run};
+use crate::array::{GPUArray, on_stream};
+use crate::synchronize::run;
 use gpuarray::random::{DIMENSIONS, Distribution, Generator, Jump, sobol};
 use numpy::{IntoPyArray as _, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyMemoryError, PyValueError};

@@ -1,18 +1,15 @@
 //! Streams as a Python class, and streams of other libraries.
 
-use crate::array::compute_pending;
 use crate::current_device::{CurrentDevice, current_device, enter_stream, leave_stream};
 use crate::errors::{OrRaise, to_python};
-use crate::event::event_argument;
 use crate::external_stream::ExternalStream;
-use crate::graph::{PyCapture, PyGraph};
+use crate::fused_block::compute_pending;
 use crate::integer::{argument, integer};
 use crate::owner::{Filled, OwnerReference};
 use crate::status;
 use crate::stream_registry::{self, CaptureGuard};
-use crate::synchronize::interruptible;
-use gpuarray::{CaptureMode, Error, Graph, Stream, StreamOptions};
-use hal::recording;
+use crate::synchronize::synchronize_stream;
+use gpuarray::{Error, Stream, StreamOptions};
 use hal::status::AtomicStatus;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -93,7 +90,7 @@ impl PyStream {
         }
     }
 
-    fn note<T>(&self, result: gpuarray::Result<T>) -> PyResult<T> {
+    pub(crate) fn note<T>(&self, result: gpuarray::Result<T>) -> PyResult<T> {
         self.status.note(result).or_raise()
     }
 
@@ -101,25 +98,6 @@ impl PyStream {
     fn checked_handle(&self) -> PyResult<u64> {
         self.note(self.stream.check_epoch())?;
         Ok(self.stream.handle())
-    }
-
-    /// Ends a capture of the stream.
-    pub(crate) fn finish_capture(&self, py: Python<'_>) -> PyResult<Arc<dyn Graph>> {
-        // The capture ends in any case.
-        let computed = compute_pending(py);
-        let graph = self.note(py.detach(|| self.stream.end_capture()))?;
-        computed.map(|()| graph)
-    }
-}
-
-fn capture_mode(mode: &str) -> PyResult<CaptureMode> {
-    match mode {
-        "global" => Ok(CaptureMode::Global),
-        "thread_local" => Ok(CaptureMode::ThreadLocal),
-        "relaxed" => Ok(CaptureMode::Relaxed),
-        _ => Err(PyValueError::new_err(format!(
-            "mode is {mode:?}; allowed are \"global\", \"thread_local\" and \"relaxed\""
-        ))),
     }
 }
 
@@ -210,7 +188,7 @@ impl PyStream {
     ///     Queued work has failed, or the stream captures.
     fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
         compute_pending(py)?;
-        self.note(crate::synchronize::synchronize_stream(py, self.stream.as_ref())?)
+        self.note(synchronize_stream(py, self.stream.as_ref())?)
     }
 
     /// Returns True if all work queued so far has finished (`cuStreamQuery`, `hipStreamQuery`).
@@ -226,122 +204,6 @@ impl PyStream {
     ///     Queued work has failed.
     fn is_done(&self) -> PyResult<bool> {
         self.note(self.stream.query())
-    }
-
-    /// Makes work that is queued from now on run after the work before the event (`cuStreamWaitEvent`,
-    /// `hipStreamWaitEvent`). The call does not wait.
-    ///
-    /// Parameters
-    /// ----------
-    /// event : Event
-    ///     The event.
-    ///
-    /// Raises
-    /// ------
-    /// TypeError
-    ///     `event` is not an event.
-    fn wait_for_event(&self, py: Python<'_>, event: &Bound<'_, PyAny>) -> PyResult<()> {
-        let event = event_argument(event)?.get().event()?;
-        // A stream that joins a capture through the event first waits for its earlier work.
-        self.note(
-            py.detach(|| interruptible(|| recording::wait_event(self.stream.as_ref(), event))),
-        )
-    }
-
-    /// Begins to record work instead of running it (`cuStreamBeginCapture`).
-    ///
-    /// PyCUDA does not have this method.
-    ///
-    /// Parameters
-    /// ----------
-    /// mode : {"thread_local", "global", "relaxed"}, optional
-    ///     Calls that a capture cannot contain are refused meanwhile: on this thread, on all threads,
-    ///     or never. Do not wait for the stream until `end_capture`.
-    ///
-    /// Raises
-    /// ------
-    /// ValueError
-    ///     `mode` is another name.
-    /// pygpu.driver.Error
-    ///     The stream already captures, or is the default stream.
-    #[pyo3(signature = (mode = "thread_local"))]
-    pub(crate) fn begin_capture(&self, py: Python<'_>, mode: &str) -> PyResult<()> {
-        let mode = capture_mode(mode)?;
-        compute_pending(py)?;
-        self.note(py.detach(|| interruptible(|| self.stream.begin_capture(mode))))
-    }
-
-    /// Ends the recording and returns the recorded work (`cuStreamEndCapture`).
-    ///
-    /// PyCUDA does not have this method.
-    ///
-    /// Returns
-    /// -------
-    /// Graph
-    ///     The recorded work.
-    ///
-    /// Raises
-    /// ------
-    /// Error
-    ///     The stream does not capture, or the queued work cannot be recorded.
-    fn end_capture(&self, py: Python<'_>) -> PyResult<PyGraph> {
-        Ok(PyGraph::recorded(self.finish_capture(py)?))
-    }
-
-    /// Records the work that the body of a `with` statement queues on this stream.
-    ///
-    /// Operations are queued on the stream of their arrays: create these on the stream, or use
-    /// `GPUArray.on`. The recording ends with the body. If the body raises an exception, the recording is
-    /// dropped. PyCUDA does not have this method.
-    ///
-    /// Parameters
-    /// ----------
-    /// mode : {"thread_local", "global", "relaxed"}, optional
-    ///     Calls that a capture cannot contain are refused meanwhile: on this thread, on all threads,
-    ///     or never.
-    ///
-    /// Returns
-    /// -------
-    /// pygpu.driver.Capture
-    ///     A context manager; its `with` statement binds the `Graph`, which can be launched after
-    ///     the body.
-    ///
-    /// Raises
-    /// ------
-    /// ValueError
-    ///     `mode` is another name.
-    /// pygpu.driver.Error
-    ///     Raised by the `with` statement: the stream already captures, is the default stream, or the
-    ///     queued work cannot be recorded.
-    ///
-    /// Examples
-    /// --------
-    /// >>> from pygpu import driver, gpuarray
-    /// >>> stream = driver.Stream()
-    /// >>> x = gpuarray.arange(3).on(stream)
-    /// >>> stream.synchronize()
-    /// >>> with stream.capture() as graph:
-    /// ...     x += 1
-    /// >>> graph.launch(stream)
-    /// >>> graph.launch(stream)
-    /// >>> x.get()
-    /// array([2, 3, 4])
-    #[pyo3(signature = (mode = "thread_local"))]
-    fn capture(slf: &Bound<'_, Self>, mode: &str) -> PyResult<PyCapture> {
-        capture_mode(mode)?;
-        Ok(PyCapture::new(slf, mode))
-    }
-
-    /// Returns True between `begin_capture` and `end_capture`.
-    ///
-    /// PyCUDA does not have this method.
-    ///
-    /// Returns
-    /// -------
-    /// bool
-    ///     True if work is being recorded.
-    pub(crate) fn is_capturing(&self) -> PyResult<bool> {
-        self.note(self.stream.is_capturing())
     }
 
     /// The driver's handle; LogicError after a reset of the device, which destroys the stream.

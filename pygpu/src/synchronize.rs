@@ -6,6 +6,7 @@ use crate::stream_registry::live_streams;
 use gpuarray::memory::{AccessGuard, Use};
 use gpuarray::{Device, Event, Result, Stream};
 use hal::interruption;
+use hal::nonblocking::try_without_waiting;
 use hal::recording::{Kind, timed};
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -130,6 +131,29 @@ pub(crate) fn interruptible<T>(work: impl FnOnce() -> T) -> T {
         checked.map_err(|exception| raised_in_python("launch", exception))
     };
     interruption::interruptible(check, work)
+}
+
+/// Operations on more elements than this release Python's lock while they are queued, because the host
+/// backend may execute them before it returns.
+const RELEASE_FROM: usize = 1 << 15;
+
+/// Runs work on arrays of `elements` elements. Releases Python's lock if there are many elements, or if the
+/// work would wait for other work or for room in a queue.
+pub(crate) fn run<T: Send>(
+    py: Python<'_>,
+    elements: usize,
+    work: impl Fn() -> gpuarray::Result<T> + Send,
+) -> PyResult<T> {
+    let _line = at_line(py);
+    if elements < RELEASE_FROM
+        && !hal::backlog::exists()
+        && let Some(result) = try_without_waiting(&work)
+    {
+        return result.or_raise();
+    }
+    // Exceptions of a Python allocator and of signal handlers are stored per thread, and `detach` stays on
+    // this thread.
+    py.detach(|| interruptible(work)).or_raise()
 }
 
 /// Waits until `is_done` returns true. The outer error is an exception that a signal handler raised.

@@ -1,14 +1,14 @@
 //! Fault injection for tests (feature `testing`): `pygpu._core._testing`, which released wheels do
 //! not contain.
 
-use crate::current_device::backend;
 use gpuarray::{Backend, ErrorKind};
 use hal::layers::{Call, Fault, FaultInjector, intercept};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::{Arc, OnceLock};
 
-static INJECTOR: OnceLock<Arc<FaultInjector>> = OnceLock::new();
+/// The injector of the backend; `None` if the variable was not set at the first use.
+static INJECTOR: OnceLock<Option<Arc<FaultInjector>>> = OnceLock::new();
 
 /// The environment variable that makes every call counted and, on demand, fail.
 const FAULTS_VARIABLE: &str = "PYGPU_FAULT_INJECTION";
@@ -23,15 +23,19 @@ pub(crate) fn install(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// Returns the backend with its calls counted if the variable is set, else the backend itself.
 pub(crate) fn watched(opened: Arc<dyn Backend>) -> Arc<dyn Backend> {
-    if std::env::var_os(FAULTS_VARIABLE).is_none_or(|value| value.is_empty()) {
-        return opened;
+    match installed() {
+        Some(injector) => intercept(opened, injector.clone()),
+        None => opened,
     }
-    intercept(opened, INJECTOR.get_or_init(|| Arc::new(FaultInjector::new())).clone())
+}
+
+fn installed() -> Option<&'static Arc<FaultInjector>> {
+    let is_set = || std::env::var_os(FAULTS_VARIABLE).is_some_and(|value| !value.is_empty());
+    INJECTOR.get_or_init(|| is_set().then(|| Arc::new(FaultInjector::new()))).as_ref()
 }
 
 fn injector() -> PyResult<&'static Arc<FaultInjector>> {
-    backend()?;
-    INJECTOR.get().ok_or_else(|| {
+    installed().ok_or_else(|| {
         PyRuntimeError::new_err(format!(
             "{FAULTS_VARIABLE} was not set when the backend was opened"
         ))

@@ -1,7 +1,6 @@
 //! The attributes of an array.
 
-use super::{GPUArray, wait_for_array};
-use crate::allocation::hold_memory;
+use super::{GPUArray, hold_memory, wait_for_array};
 use crate::allocator::{allocation_object, mem_alloc_object};
 use crate::errors::OrRaise;
 use crate::status;

@@ -1,6 +1,5 @@
 //! Construction of arrays from arguments.
 
-use super::arguments::{order_argument, parse_entry, parse_order, parse_shape};
 use super::replaced::{State, Vacant};
 use super::{Content, GPUArray};
 use crate::allocation::{address_of, known_memory_of, memory_of};
@@ -9,8 +8,10 @@ use crate::current_device::current_device;
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::owner::OwnerObject;
-use crate::pinned::hold_of;
+use crate::pinned::{PagelockedHostAllocation, RegisteredHostMemory};
+use crate::pool::PooledHostAllocation;
 use crate::profile::at_line;
+use crate::shape::{order_argument, parse_entry, parse_order, parse_shape};
 use gpuarray::layout::{checked_size, shape_text};
 use gpuarray::memory::DeviceMemory;
 use gpuarray::{Array, DType, Error, Layout};
@@ -249,4 +250,16 @@ pub(super) fn place(
     let layout = Layout::with_strides(layout.shape(), layout.strides(), offset, element.size())
         .or_raise()?;
     Array::from_memory(memory, layout, element, stream.clone()).or_raise()
+}
+
+/// Returns an object that prevents the memory of a page-locked allocation from being freed; `None`
+/// for any other object.
+fn hold_of(value: &Bound<'_, PyAny>) -> Option<Arc<()>> {
+    if let Ok(allocation) = value.cast::<PagelockedHostAllocation>() {
+        return Some(allocation.get().hold());
+    }
+    if let Ok(registered) = value.cast::<RegisteredHostMemory>() {
+        return Some(registered.get().hold());
+    }
+    value.cast::<PooledHostAllocation>().ok().map(|allocation| allocation.get().hold())
 }

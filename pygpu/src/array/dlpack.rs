@@ -4,7 +4,7 @@
 //! of `__dlpack__`.
 
 use super::GPUArray;
-use crate::arrow::pointers;
+use crate::buffers::{hold, pointers};
 use crate::errors::OrRaise;
 use crate::synchronize::{synchronize_stream, wait_before_copy};
 use array::layout::MAX_AXES;
@@ -199,6 +199,27 @@ pub(crate) fn wait_for_array(array: &Bound<'_, GPUArray>) -> PyResult<()> {
     }
     // The consumer may also write.
     wait_before_copy(py, stream, &[(array.memory(), Access::Write)])
+}
+
+/// Returns an object that stands for an export of an array's memory by its address: while it lives, the memory
+/// cannot be freed, given back to its pool or closed.
+///
+/// Raises `LogicError` for memory that has ended already.
+#[pyfunction]
+pub(crate) fn hold_memory<'py>(array: &Bound<'py, GPUArray>) -> PyResult<Bound<'py, PyAny>> {
+    hold(array.py(), array.get().array()?.memory())
+}
+
+/// Ends the uses of an array's memory that another library allocated; its own is left alone.
+///
+/// Raises `LogicError` while an export of the memory lives, and if it has ended already.
+#[pyfunction]
+pub(crate) fn end_foreign_memory(py: Python<'_>, array: &Bound<'_, GPUArray>) -> PyResult<()> {
+    let memory = array.get().array()?.memory().clone();
+    match memory.external_owner() {
+        Some(_) => py.detach(|| memory.release()).or_raise(),
+        None => Ok(()),
+    }
 }
 
 /// Returns the capsule of a structure; `context` returns the field for the object that lives as long.

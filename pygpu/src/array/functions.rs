@@ -2,18 +2,21 @@
 
 use super::arguments::{
     check_records, elements, expect_array, expect_value, is_sequence, operand, optional_array,
-    order_argument, parse_order, parse_shape, records_of,
+    records_of,
 };
 use super::indexing::fill_with;
 use super::reductions::{PyReduction, compute_dtype};
 use super::transfer::{on_stream, to_gpu};
-use super::{GPUArray, fused, run, run_on, wrap_like, wrap_new, wrap_with_allocator};
+use super::{GPUArray, fused, run_on, wrap_like, wrap_new, wrap_with_allocator};
 use crate::allocator::ResultAllocator;
 use crate::current_device::{CurrentDevice, current_device};
 use crate::dtypes;
 use crate::errors::OrRaise;
+use crate::fused_block;
 use crate::integer::argument;
 use crate::profile::at_line;
+use crate::shape::{order_argument, parse_order, parse_shape};
+use crate::synchronize::run;
 use gpuarray::function::UnaryFunction;
 use gpuarray::{Argument, Array, DType, Layout, Number, Scalar};
 use numpy::PyArrayDescr;
@@ -44,7 +47,7 @@ pub(super) fn unary_into<'py>(
         run_on(array, target.size(), || target.set_unary(function, input))?;
         return Ok(out.clone().into_any());
     }
-    if fused::is_on_without([stream])
+    if fused_block::is_on_without([stream])
         && let Some(pending) = fused::unary(function, array)?
     {
         return Ok(pending);
@@ -102,7 +105,7 @@ pub(crate) fn select<'py>(
     let criterion = expect_array("criterion", criterion)?;
     let out = optional_array("out", out)?;
     if out.is_none()
-        && fused::is_on_without([stream])
+        && fused_block::is_on_without([stream])
         && !is_sequence(then_)
         && !is_sequence(else_)
         && let Some(pending) = fused::select([criterion, then_, else_], positive)?

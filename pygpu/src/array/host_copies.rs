@@ -1,10 +1,10 @@
 //! Copies of elements between device arrays and host arrays.
 
-use crate::copies::kept;
 use crate::errors::OrRaise;
 use crate::numpy_array::{self, HostArray};
+use crate::owner::kept;
 use crate::profile::at_line;
-use crate::synchronize;
+use crate::synchronize::{self, run};
 use gpuarray::memory::Access;
 use gpuarray::{Array, Complex, Scalar};
 use numpy::PyUntypedArrayMethods;
@@ -97,7 +97,7 @@ pub(super) fn store(
     let staged = array.empty_like(array.dtype()).or_raise()?;
     let arranged = numpy_array::arranged(from, staged.layout(), size)?;
     upload(py, &staged, &arranged, wait || !arranged.is(from))?;
-    super::run(py, array.size(), || array.assign(&staged))
+    run(py, array.size(), || array.assign(&staged))
 }
 
 /// Copies the elements into a host array with the same shape and dtype.
@@ -108,7 +108,7 @@ pub(super) fn fetch(py: Python<'_>, array: &Array, to: &HostArray<'_>, wait: boo
     let packed = if array.layout().is_packed() {
         array.clone()
     } else {
-        super::run(py, array.size(), || array.copy())?
+        run(py, array.size(), || array.copy())?
     };
     // An allocator may have changed the host array.
     numpy_array::check_shape(to, packed.layout(), packed.dtype().size())?;

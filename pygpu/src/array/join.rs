@@ -2,12 +2,13 @@
 
 use super::arguments::{check_records, expect_array};
 use super::results::descr_for;
-use super::{GPUArray, run, wrap_new};
+use super::{GPUArray, wrap_new};
 use crate::allocator::ResultAllocator;
 use crate::dtypes;
 use crate::errors::OrRaise;
 use crate::integer::argument;
 use crate::numpy_array::type_name;
+use crate::synchronize::run;
 use gpuarray::layout::{normalize_axis, shape_text};
 use gpuarray::{Array, DType, IndexItem, Layout, Order, SliceBounds};
 use hal::operation::Shape;

@@ -1,6 +1,6 @@
 //! Methods that return new arrays: copies, conversions, parts of complex numbers, `mul_add`.
 
-use super::arguments::{check_records, expect_array, expect_value, optional_array, order_argument};
+use super::arguments::{check_records, expect_array, expect_value, optional_array};
 use super::functions::unary_into;
 use super::indexing::assign;
 use super::operators::unary;
@@ -10,7 +10,9 @@ use super::views::order_for;
 use super::{GPUArray, fused, run_on, wrap_like};
 use crate::dtypes;
 use crate::errors::OrRaise;
-use crate::kernel::CallTime;
+use crate::event::CallTime;
+use crate::fused_block;
+use crate::shape::order_argument;
 use gpuarray::function::UnaryFunction;
 use gpuarray::{Array, DType, IndexItem, Order, SliceBounds};
 use pyo3::exceptions::PyTypeError;
@@ -125,7 +127,7 @@ impl GPUArray {
         copy: bool,
     ) -> Object<'py> {
         let (descr, dtype) = dtypes::parse(dtype)?;
-        if fused::is_on_without([stream])
+        if fused_block::is_on_without([stream])
             && (order, casting, copy) == (Some("K"), "unsafe", true)
             && let Some(pending) = fused::cast(slf, &descr, dtype)?
         {

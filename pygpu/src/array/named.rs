@@ -6,6 +6,7 @@ use super::arguments::{
 use super::functions::unary_into;
 use super::transfer::on_stream;
 use super::{GPUArray, fused, run_on, wrap_like};
+use crate::fused_block;
 use gpuarray::function::{BinaryFunction, UnaryFunction};
 use gpuarray::{Argument, Array};
 use pyo3::exceptions::PyTypeError;
@@ -30,7 +31,7 @@ pub(super) fn binary_into<'py>(
     }
     let out = optional_array("out", out)?;
     if out.is_none()
-        && fused::is_on_without([stream])
+        && fused_block::is_on_without([stream])
         && (a.is_instance_of::<GPUArray>() || b.is_instance_of::<GPUArray>())
         && let Some(pending) = fused::binary(function, [a, b])?
     {

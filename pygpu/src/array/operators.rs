@@ -4,6 +4,7 @@
 use super::arguments::{elements, parse_value, sequence};
 use super::{GPUArray, fused, run_on, wrap_like};
 use crate::errors::OrRaise;
+use crate::fused_block;
 use gpuarray::function::{BinaryFunction, UnaryFunction};
 use gpuarray::{Array, DType, Number, Scalar};
 use pyo3::basic::CompareOp;
@@ -21,7 +22,7 @@ fn binary<'py>(
     reflected: bool,
 ) -> Object<'py> {
     let py = slf.py();
-    if fused::is_on() {
+    if fused_block::is_on() {
         let operands = if reflected { [other, slf.as_any()] } else { [slf.as_any(), other] };
         if let Some(pending) = fused::binary(function, operands)? {
             return Ok(pending);
@@ -66,7 +67,7 @@ fn in_place(
     other: &Bound<'_, PyAny>,
     function: BinaryFunction,
 ) -> PyResult<()> {
-    if fused::is_on() && fused::in_place(function, slf, other)? {
+    if fused_block::is_on() && fused::in_place(function, slf, other)? {
         return Ok(());
     }
     let Some(other) = parse_value(other)? else {
@@ -83,7 +84,7 @@ fn in_place(
 }
 
 pub(super) fn unary<'py>(slf: &Bound<'py, GPUArray>, function: UnaryFunction) -> Object<'py> {
-    if fused::is_on()
+    if fused_block::is_on()
         && let Some(pending) = fused::unary(function, slf)?
     {
         return Ok(pending);

@@ -6,6 +6,7 @@ use super::transfer::on_stream;
 use super::{GPUArray, fused, run_on, wrap_like, wrap_with_allocator};
 use crate::dtypes;
 use crate::errors::OrRaise;
+use crate::fused_block;
 use crate::integer::argument;
 use gpuarray::function::Reduction;
 use gpuarray::{Array, DType, Expression, Kind};
@@ -297,7 +298,7 @@ impl<'py> Arguments<'py> {
         function: impl Fn(&Expression, Option<&[isize]>, bool) -> gpuarray::Result<Array> + Send + Sync,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let options = [&self.out, &self.stream, &self.allocator].map(Option::as_ref);
-        if !fused::is_on_without(options) {
+        if !fused_block::is_on_without(options) {
             return Ok(None);
         }
         let Some(pending) = a.get().pending() else { return Ok(None) };

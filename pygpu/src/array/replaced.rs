@@ -3,7 +3,6 @@
 //! In PyCUDA, `gpudata`, `allocator`, `shape` and `strides` are plain attributes. Programs create arrays on a
 //! null address as placeholders for memory that they assign later, and move arrays to other memory.
 
-use super::arguments::parse_new_shape;
 use super::chain::drop_state;
 use super::construct::{bytes_below, memory_for, parse_strides, place};
 use super::fused::Deferred;
@@ -11,6 +10,7 @@ use super::{Content, GPUArray};
 use crate::allocator::ResultAllocator;
 use crate::current_device::current_device;
 use crate::errors::{OrRaise, to_python};
+use crate::shape::parse_new_shape;
 use gpuarray::{Array, DType, Error, Layout, Order};
 use hal::operation::{Shape, Strides};
 use numpy::PyArrayDescr;

@@ -1,9 +1,11 @@
 //! Array objects for the results of operations, and for views.
 
-use super::{Content, GPUArray, order_argument, parse_order, run};
+use super::{Content, GPUArray};
 use crate::allocator::{ResultAllocator, allocation_object, take_object};
 use crate::dtypes;
 use crate::errors::OrRaise;
+use crate::shape::{order_argument, parse_order};
+use crate::synchronize::run;
 use gpuarray::{Array, DType, Layout};
 use numpy::PyArrayDescr;
 use pyo3::prelude::*;

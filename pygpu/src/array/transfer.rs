@@ -8,6 +8,7 @@ use crate::errors::OrRaise;
 use crate::numpy_array::{self, HostArray};
 use crate::profile::at_line;
 use crate::stream::stream_argument;
+use crate::synchronize::run;
 use gpuarray::{Array, DType};
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyDeprecationWarning, PyTypeError, PyUserWarning, PyValueError};
@@ -92,7 +93,7 @@ impl<'a, 'py> Source<'a, 'py> {
     fn store_in(&self, py: Python<'py>, array: &Array, wait: bool) -> PyResult<()> {
         match self {
             Source::Host(from) => store(py, array, from, wait),
-            Source::Device(from) => super::run(py, array.size(), || array.assign(&from.array)),
+            Source::Device(from) => run(py, array.size(), || array.assign(&from.array)),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Views of the same elements with another shape, order of axes or dtype.
 
-use super::arguments::{order_argument, parse_new_shape, parse_order, parse_shape, refuse_order};
 use super::{GPUArray, run_on, wrap_like, wrap_view};
 use crate::current_device::current_device;
 use crate::dtypes;
 use crate::entries::Entries;
 use crate::errors::OrRaise;
+use crate::shape::{order_argument, parse_new_shape, parse_order, parse_shape, refuse_order};
 use crate::stream::stream_argument;
 use gpuarray::{Array, Layout, Order};
 use pyo3::exceptions::{PyTypeError, PyValueError};

@@ -1,7 +1,8 @@
 //! Exported structures, for other libraries.
 
-use super::{ArrowArray, ArrowDeviceArray, ArrowSchema, DEPTH_LIMIT, new_capsule, pointers};
+use super::{ArrowArray, ArrowDeviceArray, ArrowSchema, DEPTH_LIMIT, new_capsule};
 use crate::array::GPUArray;
+use crate::buffers::pointers;
 use crate::entries::Entries;
 use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::prelude::*;

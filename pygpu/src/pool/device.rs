@@ -2,7 +2,7 @@
 //! block whose last user was another object is found by searching.
 
 use super::pool_members;
-use crate::allocation::view;
+use crate::buffers::view;
 use crate::current_device::current_device;
 use crate::deferred_drop::drop_unlocked;
 use crate::errors::{OrRaise, to_python};

@@ -1,14 +1,14 @@
 //! A pool of page-locked memory.
 
 use super::pool_members;
-use crate::array::{order_argument, parse_order, parse_shape};
 use crate::current_device::current_device;
 use crate::deferred_drop::{self, DeferredDrop};
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
-use crate::numpy_array::{self, HostArray};
+use crate::numpy_array::HostArray;
 use crate::pinned;
+use crate::shape::{order_argument, parse_order, parse_shape};
 use crate::weak_array::WeakArray;
 use gpuarray::memory::PinnedMemory;
 use gpuarray::{Error, ErrorKind, Layout, PinnedOptions};
@@ -167,20 +167,8 @@ impl PageLockedMemoryPool {
             size,
         };
         let owner = Bound::new(py, allocation)?;
-        let base = Some(owner.clone().into_any());
         // SAFETY: the block has as many bytes as the layout, and stays with the owner.
-        let array = unsafe {
-            numpy_array::new_array(
-                py,
-                &descr,
-                layout.shape(),
-                layout.strides(),
-                pointer.cast(),
-                base,
-            )?
-        };
-        owner.get().array.set(&array)?;
-        Ok(array)
+        unsafe { owner.get().array.over(&owner, &descr, &layout, pointer) }
     }
 
     fn __repr__(&self) -> String {

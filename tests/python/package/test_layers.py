@@ -124,6 +124,7 @@ ORDERED_CRATES = [
     "backend-host/executor",
     "backend-host/kernels",
     "cuda-c",
+    "pygpu",
     ".",
 ]
 # A capture keeps the memory that its work uses, and memory keeps the streams that have used it.
