@@ -6,9 +6,9 @@
 //! arguments.
 //!
 //! Each family of operations (element-wise, reductions, scans, true elements, gather and scatter, sequences, random
-//! numbers, sorts, matrix products) has a key, a plan that adds launches, and a source. `plan` and `kernel_spec`
-//! dispatch to the families. The shared modules below them are launches, iteration spaces, machine words, types and
-//! names in C, and the prelude.
+//! numbers, sorts, matrix products) has a key, a plan that adds launches, and a source. `kernel_spec`
+//! dispatches to the families. The shared modules below them are `launches`, `iteration_space`, `machine_word` and
+//! `ctype`, the prelude and the names in C.
 //!
 //! Aligned neighbouring elements are read and written 16 bytes at a time. Otherwise, a thread has several accesses in
 //! flight at the same time. Kernels for contiguous arrays check the alignment themselves. The order in which values are
@@ -26,12 +26,10 @@ mod ctype;
 mod elementwise;
 mod indexed;
 mod iteration_space;
-mod kernel_key;
 mod kernel_spec;
 mod launches;
 mod machine_word;
 mod nonzero;
-mod prelude;
 mod product;
 mod random;
 mod reduce;

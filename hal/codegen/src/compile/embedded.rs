@@ -10,8 +10,7 @@ mod packing;
 #[cfg(any(test, feature = "embedded"))]
 pub use packing::{pack, share};
 
-use crate::compile::ptx::PtxUnit;
-use crate::compile::ptx::relative::{absolute, relative};
+use crate::compile::ptx::{PtxUnit, absolute, relative};
 use crate::compile::target::Target;
 use crate::source::KernelSpec;
 use hal::poison::Unpoisoned as _;

@@ -3,10 +3,10 @@
 mod source;
 mod tiles;
 
+use crate::source::ctype::Prelude;
 use crate::source::iteration_space::IterationSpace;
-use crate::source::kernel_key::InputType;
+use crate::source::kernel_spec::InputType;
 use crate::source::launches::{Launches, THREADS, blocks};
-use crate::source::prelude::Prelude;
 use crate::source::{ctype, machine_word};
 use hal::dtype::DType;
 use hal::error::{Error, Result};

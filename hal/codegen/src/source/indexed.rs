@@ -1,9 +1,9 @@
 //! Gather and scatter.
 
+use crate::source::ctype::Prelude;
 use crate::source::iteration_space::{IterationSpace, type_name};
-use crate::source::kernel_key::{InputType, KernelKey};
+use crate::source::kernel_spec::{InputType, KernelKey};
 use crate::source::launches::{Launches, THREADS, blocks};
-use crate::source::prelude::Prelude;
 use crate::source::{ctype, machine_word};
 use hal::dtype::DType;
 use hal::error::Result;

@@ -1,8 +1,8 @@
 //! The indices of true elements, and the values at them.
 
-use super::kernel_key::KernelKey;
+use super::ctype::Prelude;
+use super::kernel_spec::KernelKey;
 use super::launches::{Launches, TEAM, THREADS, TILE_BLOCKS, blocks};
-use super::prelude::Prelude;
 use super::{ctype, machine_word};
 use hal::dtype::DType;
 use hal::operation::Nonzero;

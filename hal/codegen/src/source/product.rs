@@ -1,10 +1,10 @@
 //! Matrix products by tiles in shared memory.
 
 use crate::source::ctype;
+use crate::source::ctype::Prelude;
 use crate::source::iteration_space::{IterationSpace, type_name};
-use crate::source::kernel_key::KernelKey;
+use crate::source::kernel_spec::KernelKey;
 use crate::source::launches::{Launches, THREADS, blocks};
-use crate::source::prelude::Prelude;
 use hal::dtype::{DType, Kind};
 use hal::error::{Error, Result};
 use hal::operation::{MatrixProduct, Operand};

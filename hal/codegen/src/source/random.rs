@@ -1,9 +1,9 @@
 //! Random numbers.
 
 use crate::source::ctype;
-use crate::source::kernel_key::KernelKey;
+use crate::source::ctype::Prelude;
+use crate::source::kernel_spec::KernelKey;
 use crate::source::launches::{Launches, THREADS, blocks};
-use crate::source::prelude::Prelude;
 use hal::dtype::DType;
 use hal::operation::{Random, RandomSource};
 use hal::random::{Distribution, Generator};

@@ -1,9 +1,9 @@
 //! Evenly spaced values.
 
 use super::ctype;
-use super::kernel_key::KernelKey;
+use super::ctype::Prelude;
+use super::kernel_spec::KernelKey;
 use super::launches::{Launches, THREADS, blocks};
-use super::prelude::Prelude;
 use hal::dtype::DType;
 use hal::operation::Sequence;
 

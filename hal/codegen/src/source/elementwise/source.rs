@@ -2,10 +2,10 @@
 
 use super::{AccessPattern, Computation, Key};
 use crate::source::ctype;
+use crate::source::ctype::Prelude;
 use crate::source::iteration_space::type_name;
-use crate::source::kernel_key::KernelKey;
+use crate::source::kernel_spec::KernelKey;
 use crate::source::launches::THREADS;
-use crate::source::prelude::Prelude;
 use hal::dtype::DType;
 use hal::operation::Input;
 

@@ -2,10 +2,10 @@
 
 use super::{AccessPattern, Key};
 use crate::source::ctype;
+use crate::source::ctype::Prelude;
 use crate::source::elementwise::Computation as _;
 use crate::source::iteration_space::{IterationSpace, type_name};
 use crate::source::launches::LaunchBuilder;
-use crate::source::prelude::Prelude;
 use hal::dtype::DType;
 use hal::error::{Error, Result};
 use hal::operation::{Formula, FormulaValues, Input};

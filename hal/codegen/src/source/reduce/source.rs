@@ -1,10 +1,10 @@
 //! The source of reductions.
 
 use crate::source::ctype;
+use crate::source::ctype::Prelude;
 use crate::source::iteration_space::type_name;
-use crate::source::kernel_key::KernelKey;
+use crate::source::kernel_spec::KernelKey;
 use crate::source::launches::THREADS;
-use crate::source::prelude::Prelude;
 use crate::source::reduce::formula::FormulaKey;
 use crate::source::reduce::readers::Extra;
 use crate::source::reduce::{AccessPattern, Key, MappedTypes};
