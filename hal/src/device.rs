@@ -2,10 +2,9 @@
 
 use crate::error::{Error, Result};
 use crate::event::{Event, EventOptions};
-use crate::features::Features;
 use crate::module::{Compiled, LinkInput, LoadOptions, Module, ModuleSource};
 use crate::properties::{
-    DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,
+    DeviceAttribute, DeviceId, DeviceProperties, Features, IpcHandle, MemoryInfo, PinnedOptions,
 };
 use crate::stream::{Stream, StreamOptions};
 use crate::texture::{ArrayShape, Sampling, TextureHandle, TextureResource};

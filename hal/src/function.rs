@@ -3,11 +3,10 @@
 //! Every function is one row of a table ([`mod@table`]); the enumerations, signatures and names
 //! come from it.
 
-mod rules;
 #[doc(hidden)]
 pub mod table;
 
-pub use rules::{Compute, Cost, Kinds, Start, Usage, ValueType};
+pub use table::{Compute, Cost, Kinds, Start, Usage, ValueType};
 
 use crate::dtype::{DType, Kind};
 use crate::enumeration::enumeration;
@@ -59,7 +58,7 @@ macro_rules! functions {
                 value: ValueType::$value,
                 cost: Cost::$cost,
                 usage: Usage::of(&[$(Usage::$usage)?]),
-                numpy: rules::first(&[$($numpy)?]),
+                numpy: table::first(&[$($numpy)?]),
                 doc: concat!($($doc, "\n"),+),
             }),*];
 

@@ -70,7 +70,6 @@ pub mod environment;
 pub mod error;
 pub mod event;
 pub mod failures;
-pub mod features;
 pub mod function;
 pub mod interruption;
 pub mod iteration;
@@ -107,7 +106,6 @@ pub use dtype::narrow::types::*;
 pub use dtype::{DType, Element, Kind};
 pub use error::{Error, ErrorKind, Result, StatusExt};
 pub use event::{Event, EventOptions};
-pub use features::{Feature, Features};
 pub use module::{
     Kernel, KernelAttribute, LaunchConfig, LaunchLimits, LinkInput, LinkKind, LoadOptions, Module,
     ModuleSource, Parameter, SourceText,
@@ -115,7 +113,8 @@ pub use module::{
 pub use nonblocking::backlog;
 pub use num_complex::Complex;
 pub use properties::{
-    DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,
+    DeviceAttribute, DeviceId, DeviceProperties, Feature, Features, IpcHandle, MemoryInfo,
+    PinnedOptions,
 };
 pub use scalar::Scalar;
 pub use status::{Api, Status};

@@ -1,12 +1,13 @@
 //! Streams: queues of work that a device runs in order.
 
 mod capture;
-mod memory;
 mod transfer;
 
 pub use capture::{CaptureMode, Graph, StreamCapture};
-pub use memory::{PrefetchTarget, StreamMemory, gather_by_transfers};
-pub use transfer::{Direction, HostRange, Transfer, copy_array_overlapping, transfer_overlapping};
+pub use transfer::{
+    Direction, HostRange, PrefetchTarget, StreamMemory, Transfer, copy_array_overlapping,
+    gather_by_transfers, transfer_overlapping,
+};
 
 use crate::enumeration::setters;
 use crate::error::{Error, ErrorKind, Result};

@@ -1,10 +1,5 @@
 //! The calls that layers see, and a stream that wraps another: all forwarding of stream calls is in this file.
 
-#![deny(
-    clippy::missing_trait_methods,
-    reason = "a method that is not passed on would be the trait's own"
-)]
-
 use crate::enumeration::enumeration;
 use crate::error::Result;
 use crate::event::{Event, EventOptions};

@@ -1,10 +1,10 @@
 //! Checks of operations, as far as a description shows their properties.
 
-use super::operand::{check_strides, is_record};
 use super::{
     Description, Elementwise, Epilogue, Gather, Indexed, Input, Mapped, MatrixProduct, Nonzero,
     Operand, Random, RandomSource, Reduce, Scan, Scatter, Sequence, Sort, shape_text,
 };
+use super::{check_strides, is_record};
 use crate::Complex;
 use crate::dtype::DType;
 use crate::error::{Error, Result};

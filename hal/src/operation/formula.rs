@@ -1,6 +1,6 @@
 //! Formulas: several functions of corresponding elements in one operation.
 
-use super::operand::{Input, Operand, Shape, check_strides, is_record, shape_text};
+use super::{Input, Operand, Shape, check_strides, is_record, shape_text};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::Function;

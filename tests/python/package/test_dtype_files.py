@@ -30,7 +30,7 @@ ENDINGS = {".rs", ".py", ".pyi", ".cuh"}
 
 # Files that name such a dtype, and the information that only they contain.
 EVERY = {
-    "hal/src/dtype/table.rs": "its row, and the package that has its numpy dtype",
+    "hal/src/dtype.rs": "its row, and the package that has its numpy dtype",
     "hal/src/dtype/narrow.rs": "its Rust type, its bits, and how it is rounded",
     "hal/codegen/src/source/cuda/types.cuh": "its format in CUDA C, and how it is rounded there",
 }
@@ -40,7 +40,6 @@ VENDORS = {
 }
 ONLY = {
     "Float16": {
-        "hal/src/dtype.rs": "numpy computes functions of bytes in it",
         "pygpu/src/kernel/arguments.rs": "Python's struct packs it",
         "pygpu/src/kernel/conversion.rs": "numbers become a kernel's parameter of it",
         "pygpu/src/kernel/remedies.rs": "errors name numpy's type of two bytes",
@@ -62,7 +61,7 @@ DOCSTRING = re.compile(r'""".*?"""', re.S)
 
 def narrow_dtypes() -> dict[str, set[str]]:
     """Returns the names of each dtype in the table whose arithmetic uses another dtype."""
-    rows = ROW.findall((ROOT / "hal/src/dtype/table.rs").read_text())
+    rows = ROW.findall((ROOT / "hal/src/dtype.rs").read_text())
     assert len(rows) >= 4
     return {variant: {variant, *names} for variant, *names, working in rows if working != variant}
 

@@ -107,7 +107,7 @@ def test_an_operand_has_two_types_on_its_way():
                     found[enum[1]] = str(file.relative_to(ROOT))
     assert found == {
         "Argument": "hal/array/src/promote.rs",
-        "Input": "hal/src/operation/operand.rs",
+        "Input": "hal/src/operation.rs",
     }
 
 
