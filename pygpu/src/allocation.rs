@@ -11,6 +11,7 @@ use crate::pool::PooledDeviceAllocation;
 use crate::profile::at_line;
 use gpuarray::Error;
 use gpuarray::memory::{Allocation, DeviceMemory, Pitched};
+use numpy::PyUntypedArray;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyException, PyOverflowError, PyTypeError};
 use pyo3::ffi;
@@ -353,8 +354,8 @@ pub(crate) fn memory_of<'a>(
     }
 }
 
-/// Returns the address that an object represents. The object must have `__index__` without being a device array, whose
-/// element is not an address, or `__int__` without being a number with a fraction.
+/// Returns the address that an object represents. The object must have `__index__` without being an array outside of host
+/// memory, whose element is not an address, or `__int__` without being a number with a fraction.
 ///
 /// Raises `TypeError` for any other object, with the exception of the object's method as its cause.
 pub(crate) fn address_of(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
@@ -366,7 +367,10 @@ pub(crate) fn address_of(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> 
     let has_index = unsafe { ffi::PyIndex_Check(value.as_ptr()) } != 0;
     let number = if value.is_exact_instance_of::<PyInt>() {
         Ok(value.clone())
-    } else if has_index && !value.get_type().hasattr("__cuda_array_interface__")? {
+    } else if has_index
+        && (value.is_instance_of::<PyUntypedArray>()
+            || !value.get_type().hasattr("__array_function__")?)
+    {
         value.call_method0("__index__")
     } else if value.hasattr("__int__")? && !value.hasattr("__float__")? {
         value.call_method0("__int__")

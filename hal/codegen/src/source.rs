@@ -29,7 +29,6 @@ mod iteration_space;
 mod kernel_spec;
 mod launches;
 mod machine_word;
-mod nonzero;
 mod product;
 mod random;
 mod reduce;

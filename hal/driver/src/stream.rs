@@ -1,7 +1,6 @@
 //! Streams of a driver: their ownership and lifetime. Their operations are in `queue`.
 
 mod capture;
-mod graph;
 mod operation;
 mod queue;
 mod transfer;

@@ -2,7 +2,7 @@
 
 use crate::source::ctype::Prelude;
 use crate::source::launches::{Launch, Launches};
-use crate::source::{elementwise, indexed, nonzero, product, random, reduce, scan, sequence, sort};
+use crate::source::{elementwise, indexed, product, random, reduce, scan, sequence, sort};
 use hal::dtype::DType;
 use hal::error::Result;
 use hal::operation::{Description, Formula, Input, Operation};
@@ -25,7 +25,7 @@ pub(super) enum Family {
     Fused(elementwise::Key<Formula>),
     Reduce(reduce::Key),
     Scan(scan::Key),
-    Nonzero(nonzero::Key),
+    Nonzero(indexed::NonzeroKey),
     Gather(indexed::GatherKey),
     Scatter(indexed::ScatterKey),
     Sequence(sequence::Key),
@@ -119,7 +119,7 @@ impl Plan {
             Description::Random(it) => Family::Random(random::plan(it, all)),
             Description::Sort(it) => Family::Sort(sort::plan(it, all)),
             Description::MatrixProduct(it) => Family::Product(product::plan(it, all)?),
-            Description::Nonzero(it) => Family::Nonzero(nonzero::plan(it, all)),
+            Description::Nonzero(it) => Family::Nonzero(indexed::plan_nonzero(it, all)),
         };
         Ok(Plan { spec: KernelSpec::from(family), launches })
     }
