@@ -9,7 +9,7 @@ use super::writer::Writer;
 use std::fmt::Write as _;
 
 /// The modifiers of an access, except its type.
-struct Access<'i> {
+struct Modifiers<'i> {
     is_shared: bool,
     is_volatile: bool,
     /// Acquire, release or acq_rel. For other accesses that must not be optimised away, relaxed.
@@ -22,8 +22,8 @@ struct Access<'i> {
 }
 
 /// Reads the modifiers before the type.
-fn access<'i>(modifiers: &'i [String]) -> Access<'i> {
-    let mut found = Access {
+fn read<'i>(modifiers: &'i [String]) -> Modifiers<'i> {
+    let mut found = Modifiers {
         is_shared: false,
         is_volatile: false,
         order: None,
@@ -57,7 +57,7 @@ fn access<'i>(modifiers: &'i [String]) -> Access<'i> {
     found
 }
 
-impl Access<'_> {
+impl Modifiers<'_> {
     /// Returns the expression of a pointer.
     fn pointer(
         &self,
@@ -112,7 +112,7 @@ fn parts(operand: &Operand, count: Option<usize>) -> Result<Vec<&Operand>, Strin
 /// A message that describes the problem.
 pub(super) fn load(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Result<(), String> {
     let (modifiers, kind) = accessed(instruction)?;
-    let access = access(modifiers);
+    let access = read(modifiers);
     if !access.others.is_empty() || matches!(access.order, Some("release" | "acq_rel")) {
         return Err(unknown(instruction));
     }
@@ -147,7 +147,7 @@ fn element(count: Option<usize>, number: usize) -> String {
 /// A message that describes the problem.
 pub(super) fn store(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Result<(), String> {
     let (modifiers, kind) = accessed(instruction)?;
-    let access = access(modifiers);
+    let access = read(modifiers);
     if !access.others.is_empty() || matches!(access.order, Some("acquire" | "acq_rel")) {
         return Err(unknown(instruction));
     }
@@ -191,7 +191,7 @@ fn atomic_types(operation: &str) -> &'static [&'static str] {
 pub(super) fn atomic(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Result<(), String> {
     let (name, modifiers) =
         instruction.modifiers.split_last().ok_or_else(|| unknown(instruction))?;
-    let access = access(modifiers);
+    let access = read(modifiers);
     let has_result = instruction.name == "atom";
     let operation: Vec<&str> = access.others.iter().copied().filter(|it| *it != "noftz").collect();
     let [operation] = operation.as_slice() else { return Err(unknown(instruction)) };

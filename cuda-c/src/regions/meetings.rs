@@ -35,7 +35,7 @@ mod sums;
 #[cfg(test)]
 mod tests;
 
-use super::access::{Access as Use, Kind};
+use super::access::{Access, Kind};
 use super::facts::facts;
 use super::lexemes::{Lexemes, NONE, is_assignment};
 use super::statements::{Body, Node, What};
@@ -59,7 +59,7 @@ enum Race {
 
 /// An access to an element of an array, or to a shared variable.
 #[derive(Clone, Debug)]
-struct Access {
+struct ElementAccess {
     /// The lexeme of the name, and the range of the whole element.
     at: usize,
     range: Range<usize>,
@@ -138,7 +138,7 @@ pub(super) struct Walk<'w, 't, 'a> {
     body: &'w Body,
     indices: Indices<'w, 't, 'a>,
     /// The accesses since the last barrier or meeting.
-    since: Vec<Access>,
+    since: Vec<ElementAccess>,
     places: BTreeSet<usize>,
     /// `doubts` is true if doubtful races count; `has_doubts` is true if there were any.
     doubts: bool,
@@ -302,9 +302,9 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
     }
 
     /// Adds accesses to those since the last barrier.
-    fn add(&mut self, accesses: Vec<Access>) {
+    fn add(&mut self, accesses: Vec<ElementAccess>) {
         for access in accesses {
-            let is_known = |it: &Access| (it.at, it.kind) == (access.at, access.kind);
+            let is_known = |it: &ElementAccess| (it.at, it.kind) == (access.at, access.kind);
             if self.since.len() < MOST && !self.since.iter().any(is_known) {
                 self.since.push(access);
             }
@@ -312,7 +312,7 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
     }
 
     /// Inserts a meeting before a statement if it conflicts with an earlier one.
-    fn part(&mut self, range: Range<usize>, start: usize, may_part: bool) -> Vec<Access> {
+    fn part(&mut self, range: Range<usize>, start: usize, may_part: bool) -> Vec<ElementAccess> {
         let accesses = self.accesses(range);
         let pairs = accesses.iter().flat_map(|new| self.since.iter().map(move |old| (old, new)));
         let race = pairs.filter_map(|(old, new)| self.conflict(old, new)).max();
@@ -330,7 +330,7 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
     /// they are to different members; or if the indices show that each thread has its own element, or its own
     /// slice of the array. In global memory, accesses to elements that are not common to several threads also
     /// do not race if both write, or if the element apparently belongs to one thread.
-    fn conflict(&self, old: &Access, new: &Access) -> Option<Race> {
+    fn conflict(&self, old: &ElementAccess, new: &ElementAccess) -> Option<Race> {
         let is_alike = matches!(old.kind, Kind::Read | Kind::Atomic) && old.kind == new.kind;
         let is_alone = old.alone.is_some()
             && old.alone == new.alone
@@ -348,8 +348,8 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         {
             return None;
         }
-        let are_common = |it: &Access| self.indices.are_common(&it.indices);
-        let is_free = |it: &Access| it.indices.iter().any(Index::is_free);
+        let are_common = |it: &ElementAccess| self.indices.are_common(&it.indices);
+        let is_free = |it: &ElementAccess| it.indices.iter().any(Index::is_free);
         let are_free = is_free(old) || is_free(new);
         let are_others = !are_free && may_differ(&old.indices, &new.indices);
         let is_unknown = !old.is_shared && (are_free || are_others);
@@ -376,12 +376,12 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
 
     /// Returns true for accesses to global memory that apparently belong to one thread: the index is the same
     /// and has not changed, the element belongs to a thread with a higher number, or it is in another row.
-    fn is_own(&self, old: &Access, new: &Access) -> bool {
+    fn is_own(&self, old: &ElementAccess, new: &ElementAccess) -> bool {
         let stays = |id: usize| {
             let mut uses = self.body.uses.iter().filter(|it| it.local == id);
             // In a loop, a statement may run both before and after another one.
             let between = if old.at < new.at { old.at..new.at } else { 0..NONE };
-            !uses.any(|it| it.access != Use::Read && between.contains(&it.at))
+            !uses.any(|it| it.access != Access::Read && between.contains(&it.at))
         };
         let is_one = old.indices == new.indices
             && old.indices.iter().flat_map(Index::open_locals).all(stays);
@@ -389,7 +389,7 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
     }
 
     /// Returns the accesses to arrays and shared variables in a range.
-    fn accesses(&self, range: Range<usize>) -> Vec<Access> {
+    fn accesses(&self, range: Range<usize>) -> Vec<ElementAccess> {
         let mut found = Vec::new();
         let mut at = range.start;
         while at < range.end {
@@ -424,10 +424,10 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
     }
 
     /// Adds the accesses of a function that may access any element. It is assumed only to read shared memory.
-    fn any_element(&self, at: usize, array: Array, found: &mut Vec<Access>) {
+    fn any_element(&self, at: usize, array: Array, found: &mut Vec<ElementAccess>) {
         let Array { name, root, is_shared, .. } = array;
         let writes = !is_shared && self.may_write(at);
-        let read = Access {
+        let read = ElementAccess {
             at,
             range: at..at + 1,
             name,
@@ -439,7 +439,7 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
             members: String::new(),
             alone: self.alone.as_ref().map(|it| it.0.clone()),
         };
-        let write = writes.then(|| Access { kind: Kind::Write, ..read.clone() });
+        let write = writes.then(|| ElementAccess { kind: Kind::Write, ..read.clone() });
         found.extend([read].into_iter().chain(write));
     }
 
@@ -471,7 +471,7 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
 
     /// Adds the access to the element that is named at `at`: `x[i]`, `x[i].y`, `x->y`, `*x` or `*(x + i)`. A
     /// compound assignment, `++` or `--` adds a read and a write.
-    fn access(&self, at: usize, array: Array, found: &mut Vec<Access>) {
+    fn access(&self, at: usize, array: Array, found: &mut Vec<ElementAccess>) {
         let lexemes = self.lexemes;
         let (mut behind, mut before, mut indices) = (at + 1, at, Vec::new());
         let mut name = array.name.clone();
@@ -538,7 +538,7 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         if is_known {
             (name, indices) = (root.clone(), whole.clone());
         }
-        let access = Access {
+        let access = ElementAccess {
             at,
             range: before..behind,
             name,
@@ -550,7 +550,7 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
             members,
             alone: self.alone.as_ref().map(|it| it.0.clone()),
         };
-        let mut add = |kind| found.push(Access { kind, ..access.clone() });
+        let mut add = |kind| found.push(ElementAccess { kind, ..access.clone() });
         if atomic {
             return add(Kind::Atomic);
         }

@@ -40,7 +40,7 @@ enum Index {
 
 /// An access to an array or a shared variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Access {
+struct ElementAccess {
     name: String,
     array: Array,
     kind: Kind,
@@ -53,7 +53,7 @@ struct Access {
 /// The accesses since the last barrier or meeting.
 #[derive(Clone, Debug, Default)]
 struct Since {
-    accesses: Vec<Access>,
+    accesses: Vec<ElementAccess>,
     /// True if another function may have read shared memory.
     is_open: bool,
 }
@@ -319,7 +319,7 @@ impl<'a> Walk<'_, '_, 'a> {
         self.add(other.accesses);
     }
 
-    fn add(&mut self, accesses: Vec<Access>) {
+    fn add(&mut self, accesses: Vec<ElementAccess>) {
         for access in accesses {
             if self.since.accesses.len() < MOST && !self.since.accesses.contains(&access) {
                 self.since.accesses.push(access);
@@ -337,7 +337,7 @@ impl<'a> Walk<'_, '_, 'a> {
             return self.lambda(range, brace, start, may_part);
         }
         let accesses = self.accesses(range.clone());
-        let is_race = |new: &Access| {
+        let is_race = |new: &ElementAccess| {
             let is_open =
                 self.since.is_open && new.array == Array::Shared && new.kind != Kind::Read;
             is_open || self.since.accesses.iter().any(|old| conflict(old, new))
@@ -390,7 +390,7 @@ impl<'a> Walk<'_, '_, 'a> {
         self.simple(close + 1..range.end, start, false);
     }
 
-    fn accesses(&self, range: Range<usize>) -> Vec<Access> {
+    fn accesses(&self, range: Range<usize>) -> Vec<ElementAccess> {
         let mut found = Vec::new();
         for at in range {
             if let Some(&array) = self.arrays.get(self.lexemes.at(at))
@@ -404,7 +404,7 @@ impl<'a> Walk<'_, '_, 'a> {
 
     /// Adds the accesses made through a name: to an element, to the pointee of a pointer, or by a function that
     /// gets the name as an argument.
-    fn access(&self, at: usize, array: Array, found: &mut Vec<Access>) {
+    fn access(&self, at: usize, array: Array, found: &mut Vec<ElementAccess>) {
         let lexemes = self.lexemes;
         let (mut behind, mut text, mut index) = (at + 1, String::new(), Index::Common);
         let mut name = lexemes.at(at).to_owned();
@@ -437,7 +437,7 @@ impl<'a> Walk<'_, '_, 'a> {
             || (before == "&" && !lexemes.ends_operand(at.saturating_sub(2)));
         let mut add = |kind| {
             let (name, text, alone) = (name.clone(), text.clone(), self.alone.clone());
-            found.push(Access { name, array, kind, index, text, alone });
+            found.push(ElementAccess { name, array, kind, index, text, alone });
         };
         if let Some(function) = self.called_with(at).filter(|_| is_passed) {
             return match function {
@@ -547,11 +547,11 @@ fn both(first: Index, second: Index) -> Index {
 }
 
 /// Returns true if two threads may make these accesses to the same element, and one of them writes.
-fn conflict(old: &Access, new: &Access) -> bool {
+fn conflict(old: &ElementAccess, new: &ElementAccess) -> bool {
     let is_alike = old.kind == new.kind;
     let is_alone = old.alone.is_some() && old.alone == new.alone;
     let is_same = old.text == new.text && old.index != Index::Unknown;
-    let are_numbers = |it: &Access| it.index == Index::Common;
+    let are_numbers = |it: &ElementAccess| it.index == Index::Common;
     if old.name != new.name || is_alike || is_alone || (is_same && new.index == Index::Own) {
         return false;
     }
@@ -559,7 +559,7 @@ fn conflict(old: &Access, new: &Access) -> bool {
     match new.array {
         Array::Shared => !are_apart || !is_number(&old.text) || !is_number(&new.text),
         Array::Global => {
-            let is_common = |it: &Access| matches!(it.index, Index::Common | Index::Part);
+            let is_common = |it: &ElementAccess| matches!(it.index, Index::Common | Index::Part);
             !are_apart && (is_common(old) || is_common(new))
         }
     }

@@ -2,12 +2,12 @@
 
 use super::super::statements::Local;
 use super::super::words::{is_integer, is_type};
-use super::{Access, Kind, Walk};
+use super::{ElementAccess, Kind, Walk};
 use std::ops::Range;
 
 impl Walk<'_, '_, '_> {
     /// Returns the type of an element, and true if it is an arithmetic type.
-    pub(super) fn kind(&self, element: &Access) -> Option<(String, bool)> {
+    pub(super) fn kind(&self, element: &ElementAccess) -> Option<(String, bool)> {
         let lexemes = self.lexemes;
         let used = self.body.uses.iter().find(|it| it.at == element.at)?;
         let local = &self.body.locals[used.local];

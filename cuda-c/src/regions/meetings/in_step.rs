@@ -22,7 +22,7 @@
 mod halves;
 mod shapes;
 
-use super::super::access::Access as Use;
+use super::super::access::Access;
 use super::super::facts::facts;
 use super::super::lexemes::{Lexemes, NONE, is_assignment};
 use super::super::statements::{Body, Loop, Node, What};
@@ -30,7 +30,7 @@ use super::super::words::{is_integer, is_specifier, is_type};
 use super::aliases::may_be_one;
 use super::index::Test;
 use super::sums::{Index, are_ordered};
-use super::{Access, Kind, Race, Walk};
+use super::{ElementAccess, Kind, Race, Walk};
 use crate::tokens::Edit;
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -386,11 +386,10 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
                 && lexemes.find(range.start, range.end, &lowest).is_none()
         };
         let writes = |at: usize| at == local.at || at == step.start;
-        let is_counted = self
-            .body
-            .uses
-            .iter()
-            .all(|used| used.local != counter || used.access == Use::Read || writes(used.at));
+        let is_counted =
+            self.body.uses.iter().all(|used| {
+                used.local != counter || used.access == Access::Read || writes(used.at)
+            });
         if !is_counted
             || !is_common(&end)
             || !is_common(&by)
@@ -488,14 +487,14 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
         let mut accesses = self.walk.accesses(range.clone());
         accesses.extend(condition.into_iter().flat_map(|it| self.walk.accesses(it.0.clone())));
         let condition = condition.and_then(|(it, is_met)| is_met.then_some(it));
-        let is_write = |it: &&Access| it.kind == Kind::Write && it.range == assignment.left;
+        let is_write = |it: &&ElementAccess| it.kind == Kind::Write && it.range == assignment.left;
         let write = accesses.iter().find(is_write)?.clone();
         let reads = accesses.iter().filter(|it| it.kind == Kind::Read);
-        let is_same = |it: &Access| it.root == write.root && it.whole == write.whole;
+        let is_same = |it: &ElementAccess| it.root == write.root && it.whole == write.whole;
         let reads = reads.filter(|it| by_many || !is_same(it));
         let bounds = condition.map_or_else(Vec::new, |it| self.bounds(it));
         let is_excluded = condition.is_some_and(|it| self.excludes_one(it));
-        let counts = |it: &&Access| {
+        let counts = |it: &&ElementAccess| {
             let is_common = it.whole.iter().all(|it| !it.is_of_thread() && !it.is_free());
             // `if (t < k) s[t] += s[t + k];` reads elements beyond the bound, such as `s[k]`.
             let is_beyond = bounds.iter().any(|(below, bound)| {
@@ -519,7 +518,7 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
 
     /// Returns the kind of race between a read and a write of one statement, or `None` if no other thread
     /// writes the element before it is read.
-    fn race_of(&self, read: &Access, write: &Access) -> Option<Race> {
+    fn race_of(&self, read: &ElementAccess, write: &ElementAccess) -> Option<Race> {
         if read.root != write.root {
             // A pointer may point into any of several arrays.
             return may_be_one(&read.root, &write.root).then_some(Race::Doubtful);
@@ -555,7 +554,7 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
             if let Some(id) = used {
                 let mut uses = self.body.uses.iter().filter(|it| it.local == id);
                 return !self.body.locals[id].is_shared
-                    && uses.all(|it| it.access == Use::Read || !statement.contains(&it.at))
+                    && uses.all(|it| it.access == Access::Read || !statement.contains(&it.at))
                     && (self.body.is_fixed(id) || self.body.locals[id].init.start != NONE);
             }
             match lexemes.is_word(at) {

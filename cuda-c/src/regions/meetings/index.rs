@@ -78,7 +78,7 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
         let set_in = |inner: &Range<usize>| -> Vec<usize> {
             let first = body.uses.partition_point(|it| it.at < inner.start);
             let uses = body.uses[first..].iter().take_while(|it| it.at < inner.end);
-            uses.filter(|it| it.access != super::Use::Read).map(|it| it.local).collect()
+            uses.filter(|it| it.access != Access::Read).map(|it| it.local).collect()
         };
         let mut branches: Vec<_> =
             branches.into_iter().map(|(condition, inner)| (condition, set_in(&inner))).collect();
@@ -113,10 +113,9 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
         if local.init.start == NONE || !local.is_assigned || local.is_parameter {
             return None;
         }
-        let writes =
-            self.body.uses.iter().filter(|it| it.local == id && it.access != super::Use::Read);
+        let writes = self.body.uses.iter().filter(|it| it.local == id && it.access != Access::Read);
         let mut steps = writes.map(|it| match lexemes.at(it.at + 1) {
-            "+=" | "-=" if it.access == super::Use::Write => {
+            "+=" | "-=" if it.access == Access::Write => {
                 let start = it.at + 2;
                 let end = lexemes.find(start, lexemes.len(), &[";", ")", ","])?;
                 (!(start..end).any(|at| self.differs(at))).then_some(start..end)
@@ -138,9 +137,9 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
             return true;
         }
         let uses = self.body.uses.iter().filter(|it| it.local == id);
-        uses.filter(|it| it.access != super::Use::Read).any(|it| {
+        uses.filter(|it| it.access != Access::Read).any(|it| {
             let end = self.lexemes.find(it.at, self.lexemes.len(), &[";", ")"]);
-            it.access == super::Use::Unknown || varies(it.at + 1..end.unwrap_or(it.at + 1))
+            it.access == Access::Unknown || varies(it.at + 1..end.unwrap_or(it.at + 1))
         })
     }
 

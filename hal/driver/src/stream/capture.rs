@@ -412,8 +412,8 @@ impl Drop for DriverGraph {
                 [(calls.graph_exec_destroy, self.executable), (calls.graph_destroy, self.graph)]
             {
                 if let Some(destroy) = destroy.filter(|_| handle != 0) {
-                    // SAFETY: the handle is live and has no other references; the driver keeps what
-                    // a launch in progress needs.
+                    // SAFETY: the handle is live and has no other references; the driver keeps
+                    // everything that a launch in progress needs.
                     let destroy = || unsafe { destroy(handle) };
                     let code = context.outside_captures(destroy);
                     result = result.and(context.check("destroy_graph", code));
