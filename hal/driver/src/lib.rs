@@ -19,7 +19,6 @@ mod kernel;
 mod memory;
 mod open_captures;
 mod pages;
-mod query_support;
 mod sharing;
 mod staging;
 mod state;
