@@ -130,10 +130,8 @@ impl DeviceAllocation {
     ///
     /// Parameters
     /// ----------
-    /// size : int
-    ///     The number of bytes.
-    /// offset : int
-    ///     The first byte.
+    /// size : int. The number of bytes.
+    /// offset : int. The first byte.
     ///
     /// Returns
     /// -------
@@ -192,8 +190,7 @@ impl DeviceAllocation {
 ///
 /// Parameters
 /// ----------
-/// bytes : int
-///     The number of bytes, above zero.
+/// bytes : int. The number of bytes, above zero.
 ///
 /// Returns
 /// -------
@@ -237,12 +234,9 @@ pub(crate) fn mem_alloc_ordered(py: Python<'_>, bytes: usize) -> PyResult<Device
 ///
 /// Parameters
 /// ----------
-/// width : int
-///     The bytes of a row.
-/// height : int
-///     The number of rows.
-/// access_size : {4, 8, 16}
-///     The bytes that a kernel reads in one access.
+/// width : int. The bytes of a row.
+/// height : int. The number of rows.
+/// access_size : {4, 8, 16}. The bytes that a kernel reads in one access.
 ///
 /// Returns
 /// -------
@@ -282,8 +276,7 @@ pub(crate) fn mem_alloc_pitch(
 ///
 /// Parameters
 /// ----------
-/// devptr : DeviceAllocation, GPUArray or int
-///     An address of device memory.
+/// devptr : DeviceAllocation, GPUArray or int. An address of device memory.
 ///
 /// Returns
 /// -------

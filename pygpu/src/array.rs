@@ -140,22 +140,17 @@ impl Content {
 ///
 /// Parameters
 /// ----------
-/// shape : int or sequence of int
-///     The extents of the axes, at most 64.
+/// shape : int or sequence of int. The extents of the axes, at most 64.
 /// dtype : dtype
 ///     The type of the elements: a boolean, integer, floating-point or complex type of numpy, or a
 ///     record of fixed size, which can be stored but not used in arithmetic. None means float64.
-/// allocator : callable, optional
-///     Takes a number of bytes and returns memory, for this array and the results of its
-///     operations; `driver.mem_alloc` if omitted.
-/// base : object, optional
-///     The owner of `gpudata`, which is kept alive.
+/// allocator : callable, optional. Takes a number of bytes and returns memory, for this array and
+///     the results of its operations; `driver.mem_alloc` if omitted.
+/// base : object, optional. The owner of `gpudata`, which is kept alive.
 /// gpudata : object, optional
 ///     Memory for the elements: an allocation, or an address. New memory is allocated if omitted.
-/// strides : sequence of int, optional
-///     Bytes between neighbours along each axis.
-/// order : {"C", "F"}, optional
-///     The memory order if `strides` is omitted.
+/// strides : sequence of int, optional. Bytes between neighbours along each axis.
+/// order : {"C", "F"}, optional. The memory order if `strides` is omitted.
 ///
 /// Raises
 /// ------

@@ -28,8 +28,7 @@ const INTERPROCESS: u32 = 4;
 ///
 /// Parameters
 /// ----------
-/// flags : int
-///     Values of `driver.event_flags`: BLOCKING_SYNC, DISABLE_TIMING and INTERPROCESS.
+/// flags : int. Values of `driver.event_flags`: BLOCKING_SYNC, DISABLE_TIMING and INTERPROCESS.
 ///
 /// Raises
 /// ------
@@ -141,8 +140,7 @@ impl PyEvent {
     ///
     /// Parameters
     /// ----------
-    /// stream : Stream, optional
-    ///     The stream; the default stream if omitted.
+    /// stream : Stream, optional. The stream; the default stream if omitted.
     ///
     /// Returns
     /// -------
@@ -206,8 +204,7 @@ impl PyEvent {
     ///
     /// Parameters
     /// ----------
-    /// event : Event
-    ///     The earlier event.
+    /// event : Event. The earlier event.
     ///
     /// Returns
     /// -------
@@ -223,23 +220,13 @@ impl PyEvent {
         this.note(this.event.elapsed_since(event_argument(event)?.get().event()?))
     }
 
-    /// Returns the time from this event to another one (`cuEventElapsedTime`,
-    /// `hipEventElapsedTime`).
-    ///
-    /// Parameters
-    /// ----------
-    /// event : Event
-    ///     The later event.
-    ///
-    /// Returns
-    /// -------
-    /// float
-    ///     Milliseconds.
+    /// Returns the time from this event to a later one, in milliseconds (`cuEventElapsedTime`,
+    /// `hipEventElapsedTime`). Arguments are as in :meth:`time_since`.
     ///
     /// Raises
     /// ------
     /// Error
-    ///     Either event was not recorded, has not been reached, or was made with DISABLE_TIMING.
+    ///     As for `time_since`.
     fn time_till(&self, event: &Bound<'_, PyAny>) -> PyResult<f32> {
         let this = self.content()?;
         this.note(event_argument(event)?.get().event()?.elapsed_since(this.event.as_ref()))
@@ -275,8 +262,7 @@ impl PyEvent {
     ///
     /// Parameters
     /// ----------
-    /// handle : bytearray or bytes
-    ///     The result of `ipc_handle` in the other process.
+    /// handle : bytearray or bytes. The result of `ipc_handle` in the other process.
     ///
     /// Returns
     /// -------
@@ -356,8 +342,7 @@ impl PyStream {
     ///
     /// Parameters
     /// ----------
-    /// event : Event
-    ///     The event.
+    /// event : Event. The event.
     ///
     /// Raises
     /// ------

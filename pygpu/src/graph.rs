@@ -63,8 +63,7 @@ impl PyGraph {
     ///
     /// Parameters
     /// ----------
-    /// stream : Stream, optional
-    ///     The stream; the default stream if omitted.
+    /// stream : Stream, optional. The stream; the default stream if omitted.
     ///
     /// Raises
     /// ------
@@ -226,9 +225,8 @@ impl PyStream {
     ///
     /// Parameters
     /// ----------
-    /// mode : {"thread_local", "global", "relaxed"}, optional
-    ///     Calls that a capture cannot contain are refused meanwhile: on this thread, on all threads,
-    ///     or never.
+    /// mode : {"thread_local", "global", "relaxed"}, optional. Calls that a capture cannot contain
+    ///     are refused meanwhile: on this thread, on all threads, or never.
     ///
     /// Returns
     /// -------

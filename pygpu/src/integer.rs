@@ -60,7 +60,7 @@ pub(crate) mod argument {
     use pyo3::prelude::*;
 
     macro_rules! arguments {
-        ($($name:ident),* $(,)?) => {
+        ($($name:ident)*) => {
             $(
                 pub(crate) fn $name<T: Integer>(value: &Bound<'_, PyAny>) -> PyResult<T> {
                     integer(stringify!($name), value)
@@ -69,34 +69,9 @@ pub(crate) mod argument {
         };
     }
 
-    arguments!(
-        access_size,
-        address,
-        attr,
-        attribute,
-        axis,
-        bin_nr,
-        channels,
-        config,
-        decimals,
-        dest_ordinal,
-        fc,
-        flags,
-        input_type,
-        keep,
-        length,
-        limit,
-        mem_flags,
-        n,
-        offset,
-        ordinal,
-        other,
-        priority,
-        shared,
-        shared_size,
-        size,
-        src_ordinal,
-        threads,
-        value
-    );
+    arguments! {
+        access_size address attr attribute axis bin_nr channels config decimals dest_ordinal fc
+        flags input_type keep length limit mem_flags n offset ordinal other priority shared
+        shared_size size src_ordinal threads value
+    }
 }

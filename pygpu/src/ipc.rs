@@ -81,10 +81,8 @@ pub(crate) fn mem_get_ipc_handle<'py>(
 ///
 /// Parameters
 /// ----------
-/// handle : bytearray or bytes
-///     The result of `mem_get_ipc_handle` in the other process.
-/// flags : int
-///     1, `driver.ipc_mem_flags.LAZY_ENABLE_PEER_ACCESS`.
+/// handle : bytearray or bytes. The result of `mem_get_ipc_handle` in the other process.
+/// flags : int. 1, `driver.ipc_mem_flags.LAZY_ENABLE_PEER_ACCESS`.
 ///
 /// Raises
 /// ------

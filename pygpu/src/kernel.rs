@@ -318,8 +318,7 @@ impl Function {
     ///
     /// Parameters
     /// ----------
-    /// texref : TextureReference
-    ///     The reference.
+    /// texref : TextureReference. The reference.
     ///
     /// Raises
     /// ------
@@ -340,9 +339,8 @@ impl Function {
     ///
     /// Parameters
     /// ----------
-    /// arg_types : str or sequence
-    ///     Dtypes, numpy's scalar types and format codes of `struct` ("P" is an address, "F" and
-    ///     "D" are complex); or one text of such codes.
+    /// arg_types : str or sequence. Dtypes, numpy's scalar types and format codes of `struct` ("P"
+    ///     is an address, "F" and "D" are complex); or one text of such codes.
     /// texrefs : sequence, optional
     ///     Texture references that the kernel reads; only their types are checked.
     ///
@@ -372,15 +370,11 @@ impl Function {
     ///
     /// Parameters
     /// ----------
-    /// grid : tuple of int
-    ///     One to three extents of the grid, in blocks.
-    /// block : tuple of int
-    ///     One to three extents of a block, in threads.
-    /// *args : object
-    ///     The kernel's arguments: Python and numpy numbers, device arrays and allocations, and
-    ///     addresses.
-    /// shared_size : int
-    ///     Bytes of dynamic shared memory per block.
+    /// grid : tuple of int. One to three extents of the grid, in blocks.
+    /// block : tuple of int. One to three extents of a block, in threads.
+    /// *args : object. The kernel's arguments: Python and numpy numbers, device arrays and
+    ///     allocations, and addresses.
+    /// shared_size : int. Bytes of dynamic shared memory per block.
     ///
     /// Returns
     /// -------
@@ -442,8 +436,7 @@ impl Function {
     ///
     /// Parameters
     /// ----------
-    /// attr : function_attribute
-    ///     The property.
+    /// attr : function_attribute. The property.
     ///
     /// Returns
     /// -------
@@ -465,10 +458,8 @@ impl Function {
     ///
     /// Parameters
     /// ----------
-    /// attr : function_attribute
-    ///     The property.
-    /// value : int
-    ///     Its value.
+    /// attr : function_attribute. The property.
+    /// value : int. Its value.
     ///
     /// Raises
     /// ------
@@ -486,8 +477,7 @@ impl Function {
     ///
     /// Parameters
     /// ----------
-    /// fc : func_cache
-    ///     The preference.
+    /// fc : func_cache. The preference.
     ///
     /// Raises
     /// ------
@@ -523,8 +513,7 @@ impl Function {
     ///
     /// Parameters
     /// ----------
-    /// config : shared_config
-    ///     The width.
+    /// config : shared_config. The width.
     ///
     /// Raises
     /// ------
@@ -548,10 +537,8 @@ impl Function {
     ///
     /// Parameters
     /// ----------
-    /// threads : int
-    ///     The number of threads per block.
-    /// shared : int
-    ///     Bytes of dynamic shared memory per block.
+    /// threads : int. The number of threads per block.
+    /// shared : int. Bytes of dynamic shared memory per block.
     ///
     /// Returns
     /// -------

@@ -82,8 +82,7 @@ impl ManagedAllocation {
     ///
     /// Parameters
     /// ----------
-    /// mem_flags : mem_attach_flags
-    ///     The side that uses it next.
+    /// mem_flags : mem_attach_flags. The side that uses it next.
     /// stream : Stream, optional
     ///     The stream on which the migration is queued; the default stream if omitted.
     ///
@@ -122,26 +121,13 @@ impl ManagedAllocation {
 ///
 /// Parameters
 /// ----------
-/// shape : int or sequence of int
-///     The extents of the axes.
-/// dtype : dtype
-///     The type of the elements, which are plain bytes.
-/// order : {"C", "F"}
-///     The memory order.
-/// mem_flags : int
-///     A value of `driver.mem_attach_flags`: GLOBAL, HOST, or 0.
+/// mem_flags : int. A value of `driver.mem_attach_flags`: GLOBAL, HOST, or 0.
 ///
-/// Returns
-/// -------
-/// numpy.ndarray
-///     An array whose `base` is a `ManagedAllocation`, which owns the memory.
+/// Other arguments are as in :func:`driver.pagelocked_empty`. The array's `base` is a `ManagedAllocation`, which owns the
+/// memory.
 ///
 /// Raises
 /// ------
-/// TypeError
-///     The elements are not plain bytes, for example Python objects.
-/// ValueError
-///     An extent is negative, or `order` is another name.
 /// LogicError
 ///     `mem_flags` is another value.
 /// MemoryError

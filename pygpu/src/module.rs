@@ -103,8 +103,7 @@ impl PyModuleObject {
     ///
     /// Parameters
     /// ----------
-    /// name : str
-    ///     The kernel's name: the mangled one, unless it was declared `extern "C"`.
+    /// name : str. The kernel's name: the mangled one, unless it was declared `extern "C"`.
     ///
     /// Returns
     /// -------
@@ -148,8 +147,7 @@ impl PyModuleObject {
     ///
     /// Parameters
     /// ----------
-    /// name : str
-    ///     The variable's name.
+    /// name : str. The variable's name.
     ///
     /// Returns
     /// -------
@@ -171,8 +169,7 @@ impl PyModuleObject {
     ///
     /// Parameters
     /// ----------
-    /// name : str
-    ///     The variable's name.
+    /// name : str. The variable's name.
     ///
     /// Returns
     /// -------
@@ -193,8 +190,7 @@ impl PyModuleObject {
     ///
     /// Parameters
     /// ----------
-    /// name : str
-    ///     The variable's name.
+    /// name : str. The variable's name.
     ///
     /// Returns
     /// -------
@@ -321,8 +317,7 @@ fn report<T>(
 ///
 /// Parameters
 /// ----------
-/// filename : str or path
-///     A file with a cubin, a fat binary, PTX, or a code object.
+/// filename : str or path. A file with a cubin, a fat binary, PTX, or a code object.
 ///
 /// Returns
 /// -------
@@ -360,10 +355,8 @@ pub(crate) fn module_from_file(
 ///
 /// Parameters
 /// ----------
-/// buffer : bytes or buffer
-///     A cubin, a fat binary, PTX, or a code object.
-/// options : sequence of tuple, optional
-///     Pairs of a value of `driver.jit_option` and its value.
+/// buffer : bytes or buffer. A cubin, a fat binary, PTX, or a code object.
+/// options : sequence of tuple, optional. Pairs of a value of `driver.jit_option` and its value.
 /// message_handler : callable, optional
 ///     Called with True if the code was loaded, the log, and the text of the error.
 ///
@@ -435,10 +428,8 @@ struct Input {
 /// ----------
 /// message_handler : callable, optional
 ///     Called with True if the code was linked, the log, and the text of the error.
-/// options : sequence of tuple, optional
-///     Pairs of a value of `driver.jit_option` and its value.
-/// log_verbose : bool
-///     True for a more detailed log.
+/// options : sequence of tuple, optional. Pairs of a value of `driver.jit_option` and its value.
+/// log_verbose : bool. True for a more detailed log.
 ///
 /// Raises
 /// ------
@@ -507,12 +498,9 @@ impl Linker {
     ///
     /// Parameters
     /// ----------
-    /// data : bytes or buffer
-    ///     The code.
-    /// input_type : jit_input_type
-    ///     The kind of the code.
-    /// name : str
-    ///     The name that messages show.
+    /// data : bytes or buffer. The code.
+    /// input_type : jit_input_type. The kind of the code.
+    /// name : str. The name that messages show.
     ///
     /// Raises
     /// ------
@@ -535,10 +523,8 @@ impl Linker {
     ///
     /// Parameters
     /// ----------
-    /// filename : str or path
-    ///     The file.
-    /// input_type : jit_input_type
-    ///     The kind of the code.
+    /// filename : str or path. The file.
+    /// input_type : jit_input_type. The kind of the code.
     ///
     /// Raises
     /// ------

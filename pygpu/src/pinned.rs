@@ -162,14 +162,10 @@ impl PagelockedHostAllocation {
 ///
 /// Parameters
 /// ----------
-/// shape : int or sequence of int
-///     The extents of the axes.
-/// dtype : dtype
-///     The type of the elements, which are plain bytes.
-/// order : {"C", "F"}
-///     The memory order.
-/// mem_flags : int
-///     Values of `driver.host_alloc_flags`.
+/// shape : int or sequence of int. The extents of the axes.
+/// dtype : dtype. The type of the elements, which are plain bytes.
+/// order : {"C", "F"}. The memory order.
+/// mem_flags : int. Values of `driver.host_alloc_flags`.
 ///
 /// Returns
 /// -------
@@ -343,10 +339,8 @@ impl RegisteredHostMemory {
 ///
 /// Parameters
 /// ----------
-/// ary : numpy.ndarray
-///     A contiguous array that can be written.
-/// flags : int
-///     Values of `driver.mem_host_register_flags`.
+/// ary : numpy.ndarray. A contiguous array that can be written.
+/// flags : int. Values of `driver.mem_host_register_flags`.
 ///
 /// Returns
 /// -------

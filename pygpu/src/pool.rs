@@ -14,8 +14,7 @@ use pyo3::prelude::*;
 ///
 /// Parameters
 /// ----------
-/// n : int
-///     A number, 0 or more.
+/// n : int. A number, 0 or more.
 ///
 /// Returns
 /// -------
@@ -79,8 +78,7 @@ macro_rules! pool_members {
             ///
             /// Parameters
             /// ----------
-            /// size : int
-            ///     The requested number of bytes.
+            /// size : int. The requested number of bytes.
             ///
             /// Returns
             /// -------
@@ -102,8 +100,7 @@ macro_rules! pool_members {
             ///
             /// Parameters
             /// ----------
-            /// bin_nr : int
-            ///     The number of the bin.
+            /// bin_nr : int. The number of the bin.
             ///
             /// Returns
             /// -------

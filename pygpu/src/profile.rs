@@ -56,8 +56,7 @@ enum State {
 ///
 /// Parameters
 /// ----------
-/// name : str, optional
-///     The title of the table and of the page.
+/// name : str, optional. The title of the table and of the page.
 ///
 /// Examples
 /// --------
@@ -180,8 +179,7 @@ impl Profile {
     ///
     /// Parameters
     /// ----------
-    /// sort : {"time", "bytes", "count", "bandwidth"}, optional
-    ///     The order of the lines.
+    /// sort : {"time", "bytes", "count", "bandwidth"}, optional. The order of the lines.
     #[pyo3(signature = (sort = "time"))]
     fn table(&self, sort: &str) -> PyResult<String> {
         let sort: Sort = sort.parse().or_raise()?;
@@ -193,8 +191,7 @@ impl Profile {
     ///
     /// Parameters
     /// ----------
-    /// path : str or path
-    ///     The file, which is replaced.
+    /// path : str or path. The file, which is replaced.
     ///
     /// Raises
     /// ------

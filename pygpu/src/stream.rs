@@ -33,8 +33,7 @@ pub(crate) const PER_THREAD: u64 = 2;
 /// ----------
 /// flags : int
 ///     1 for a stream that is independent of the default stream: neither waits for the other; else 0.
-/// priority : int
-///     Work of streams with lower numbers runs sooner; 0 is the default.
+/// priority : int. Work of streams with lower numbers runs sooner; 0 is the default.
 ///
 /// Raises
 /// ------
@@ -137,8 +136,7 @@ impl PyStream {
     ///
     /// Parameters
     /// ----------
-    /// handle : int or object
-    ///     The stream's handle, or an object that has `__cuda_stream__`.
+    /// handle : int or object. The stream's handle, or an object that has `__cuda_stream__`.
     /// owner : object, optional
     ///     An object that keeps the stream alive; `handle` by default if it is an object. It is kept as
     ///     long as this object and the arrays on the stream. Memory that was used on the stream is then

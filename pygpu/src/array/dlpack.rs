@@ -132,19 +132,14 @@ unsafe extern "C" fn drop_capsule(capsule: *mut ffi::PyObject) {
 ///
 /// Parameters
 /// ----------
-/// array : GPUArray
-///     The array, which is kept alive, and its memory allocated, until the consumer frees the capsule's
-///     structure.
-/// device : tuple of int
-///     DLPack's type and number of the device.
-/// dtype : tuple of int
-///     DLPack's code and bits of the elements.
-/// strides : sequence of int
-///     Strides in elements.
+/// array : GPUArray. The array, which is kept alive, and its memory allocated, until the consumer
+///     frees the capsule's structure.
+/// device : tuple of int. DLPack's type and number of the device.
+/// dtype : tuple of int. DLPack's code and bits of the elements.
+/// strides : sequence of int. Strides in elements.
 /// version : tuple of int or None
 ///     The version in the capsule, with major number 1; None for the older kind of capsule.
-/// is_copied : bool
-///     True if the memory is not shared.
+/// is_copied : bool. True if the memory is not shared.
 #[pyfunction]
 pub(crate) fn dlpack_capsule<'py>(
     array: &Bound<'py, GPUArray>,

@@ -147,9 +147,8 @@ impl GPUArray {
     ///
     /// Parameters
     /// ----------
-    /// *args : int or tuple of int
-    ///     An index for each axis, or one index into the elements in C order. If omitted, the
-    ///     array must have one element.
+    /// *args : int or tuple of int. An index for each axis, or one index into the elements in C
+    ///     order. If omitted, the array must have one element.
     ///
     /// Returns
     /// -------
@@ -204,11 +203,9 @@ impl GPUArray {
     ///
     /// Parameters
     /// ----------
-    /// decimals : int, optional
-    ///     The digits after the point; negative for digits before it. The real and imaginary parts of
-    ///     complex numbers are rounded separately.
-    /// out : GPUArray, optional
-    ///     Receives the result; it has the shape of the result.
+    /// decimals : int, optional. The digits after the point; negative for digits before it. The
+    ///     real and imaginary parts of complex numbers are rounded separately.
+    /// out : GPUArray, optional. Receives the result; it has the shape of the result.
     ///
     /// Returns
     /// -------

@@ -308,8 +308,7 @@ impl GPUArray {
     /// ----------
     /// value : number, list, GPUArray or record
     ///     The value, converted to the dtype of the array as in numpy's assignment.
-    /// stream : Stream, optional
-    ///     The stream on which the work is queued.
+    /// stream : Stream, optional. The stream on which the work is queued.
     ///
     /// Returns
     /// -------

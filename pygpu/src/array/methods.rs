@@ -51,8 +51,7 @@ impl GPUArray {
     /// ----------
     /// stream : Stream, optional
     ///     The stream on which the work is queued, as in PyCUDA. A string is an order, as in numpy.
-    /// order : str, optional
-    ///     As in :meth:`numpy.ndarray.astype`.
+    /// order : str, optional. As in :meth:`numpy.ndarray.astype`.
     ///
     /// Returns
     /// -------
@@ -90,10 +89,8 @@ impl GPUArray {
     ///
     /// Parameters
     /// ----------
-    /// dtype : dtype
-    ///     The type of the result; None means float64.
-    /// stream : Stream, optional
-    ///     The stream on which the work is queued.
+    /// dtype : dtype. The type of the result; None means float64.
+    /// stream : Stream, optional. The stream on which the work is queued.
     /// order, casting, subok, copy : optional
     ///     As in :meth:`numpy.ndarray.astype`. By default the axes keep their memory order, every
     ///     conversion is allowed, and the result is a copy; ``subok`` has no effect.
@@ -184,8 +181,7 @@ impl GPUArray {
     ///
     /// Parameters
     /// ----------
-    /// out : GPUArray, optional
-    ///     Receives the result; the array itself is allowed.
+    /// out : GPUArray, optional. Receives the result; the array itself is allowed.
     ///
     /// Returns
     /// -------
@@ -215,28 +211,8 @@ impl GPUArray {
         Ok(slf.clone().into_any())
     }
 
-    /// Returns the complex conjugates; another name for `conj`.
+    /// Returns the complex conjugates; another name for `conj`. Arguments are as in :meth:`conj`.
     ///
-    /// Parameters
-    /// ----------
-    /// out : GPUArray, optional
-    ///     Receives the result; the array itself is allowed.
-    ///
-    /// Returns
-    /// -------
-    /// GPUArray
-    ///     The array itself, a new one, or `out`.
-    ///
-    /// Raises
-    /// ------
-    /// TypeError
-    ///     `out` is not a GPUArray, or its dtype cannot hold the result.
-    /// ValueError
-    ///     The shape does not broadcast to the shape of `out`.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import numpy as np
     /// >>> from pygpu import gpuarray
     /// >>> gpuarray.to_gpu(np.array([1 + 2j])).conjugate().get()
     /// array([1.-2.j])
@@ -249,8 +225,7 @@ impl GPUArray {
     ///
     /// Parameters
     /// ----------
-    /// stream : Stream, optional
-    ///     The stream on which the work is queued.
+    /// stream : Stream, optional. The stream on which the work is queued.
     ///
     /// Returns
     /// -------
@@ -279,17 +254,12 @@ impl GPUArray {
     ///
     /// Parameters
     /// ----------
-    /// selffac, otherfac : number
-    ///     The factors.
-    /// other : GPUArray
-    ///     The other array.
-    /// add_timer : callable, optional
-    ///     Called with three times the number of elements, and a function that waits for the work and returns
-    ///     the seconds that it took.
-    /// stream : Stream, optional
-    ///     The stream on which the work is queued.
-    /// out : GPUArray, optional
-    ///     Receives the result.
+    /// selffac, otherfac : number. The factors.
+    /// other : GPUArray. The other array.
+    /// add_timer : callable, optional. Called with three times the number of elements, and a function that waits for
+    ///     the work and returns the seconds that it took.
+    /// stream : Stream, optional. The stream on which the work is queued.
+    /// out : GPUArray, optional. Receives the result.
     ///
     /// Returns
     /// -------

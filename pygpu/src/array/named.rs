@@ -94,15 +94,11 @@ macro_rules! function {
         ///
         /// Parameters
         /// ----------
-        /// array : GPUArray
-        ///     The elements. Integers are computed as floating-point numbers if the result has
-        ///     fractions.
-        /// stream_or_out : Stream or GPUArray, optional
-        ///     Either `stream` or `out`.
-        /// out : GPUArray, optional
-        ///     Receives the result.
-        /// stream : Stream, optional
-        ///     The stream on which the work is queued.
+        /// array : GPUArray. The elements. Integers are computed as floating-point numbers if the
+        ///     result has fractions.
+        /// stream_or_out : Stream or GPUArray, optional. Either `stream` or `out`.
+        /// out : GPUArray, optional. Receives the result.
+        /// stream : Stream, optional. The stream on which the work is queued.
         ///
         /// Returns
         /// -------
@@ -226,10 +222,8 @@ fn pair<'py>(
 ///
 /// Parameters
 /// ----------
-/// arg : GPUArray
-///     The elements.
-/// stream : Stream, optional
-///     The stream on which the work is queued.
+/// arg : GPUArray. The elements.
+/// stream : Stream, optional. The stream on which the work is queued.
 ///
 /// Returns
 /// -------
@@ -257,22 +251,7 @@ fn frexp<'py>(
 
 /// Returns fractions and whole parts, both with the sign of `arg`. The fraction of an infinity is zero.
 ///
-/// Parameters
-/// ----------
-/// arg : GPUArray
-///     The elements.
-/// stream : Stream, optional
-///     The stream on which the work is queued.
-///
-/// Returns
-/// -------
-/// tuple of GPUArray
-///     The two results, with the shape of `arg`, in the dtype of the elements.
-///
-/// Raises
-/// ------
-/// TypeError
-///     `arg` is not a GPUArray, or its elements are complex or records.
+/// Arguments are as in :func:`frexp`.
 ///
 /// Examples
 /// --------

@@ -95,6 +95,44 @@ macro_rules! without_dtype {
     };
 }
 
+/// Methods with `dtype` and `ddof`.
+macro_rules! with_ddof {
+    ($(
+        $(#[doc = $doc:literal])+
+        $method:ident $function:ident;
+    )*) => {
+        #[pymethods]
+        impl GPUArray {
+            $(
+                $(#[doc = $doc])+
+                #[pyo3(
+                    signature = (axis = None, dtype = None, out = None, ddof = 0.0, keepdims = None, *, stream = None, allocator = None, **masked),
+                    text_signature = "($self, axis=None, dtype=None, out=None, ddof=0.0, keepdims=None, *, where=..., stream=None, allocator=None)"
+                )]
+                #[allow(clippy::too_many_arguments, reason = "numpy's signature")]
+                fn $method<'py>(
+                    slf: &Bound<'py, Self>,
+                    axis: Given<'py>,
+                    dtype: Given<'py>,
+                    out: Given<'py>,
+                    ddof: f64,
+                    keepdims: Given<'py>,
+                    stream: Given<'py>,
+                    allocator: Given<'py>,
+                    masked: Option<Bound<'py, PyDict>>,
+                ) -> Object<'py> {
+                    let given = Arguments { axis, dtype, out, keepdims, stream, allocator, masked };
+                    if given.masked.is_some() {
+                        return given.moment(slf, stringify!($method), Some(ddof));
+                    }
+                    let dtype = given.dtype()?;
+                    given.compute(slf, |array, axes, keeps| array.$function(dtype, axes, keeps, ddof))
+                }
+            )*
+        }
+    };
+}
+
 with_dtype! {
     /// Returns the sum of the elements, along axes or of all.
     ///
@@ -107,18 +145,12 @@ with_dtype! {
     /// dtype : dtype, optional
     ///     The dtype in which elements are added; if omitted, numpy's, which widens small integers.
     ///     PyCUDA's function :func:`pygpu.gpuarray.sum` keeps the array's own dtype.
-    /// out : GPUArray, optional
-    ///     Receives the result; it has the shape of the result.
-    /// keepdims : bool, optional
-    ///     True to keep the combined axes with extent 1.
-    /// initial : number, optional
-    ///     As in numpy: a value that is combined with the elements.
-    /// where : GPUArray or bool, optional
-    ///     As in numpy: a mask that selects the elements.
-    /// stream : Stream, optional
-    ///     The stream on which the work is queued.
-    /// allocator : callable, optional
-    ///     The allocator of the result's memory.
+    /// out : GPUArray, optional. Receives the result; it has the shape of the result.
+    /// keepdims : bool, optional. True to keep the combined axes with extent 1.
+    /// initial : number, optional. As in numpy: a value that is combined with the elements.
+    /// where : GPUArray or bool, optional. As in numpy: a mask that selects the elements.
+    /// stream : Stream, optional. The stream on which the work is queued.
+    /// allocator : callable, optional. The allocator of the result's memory.
     ///
     /// Returns
     /// -------
@@ -249,7 +281,9 @@ impl GPUArray {
             None => given.compute(slf, |array, axes, keeps| array.mean(dtype, axes, keeps)),
         }
     }
+}
 
+with_ddof! {
     /// Returns the variance, the mean squared distance from the mean, as :func:`numpy.var`.
     ///
     /// It is real also for complex numbers. `ddof` is subtracted from the number of elements before the sum of squares is
@@ -262,30 +296,7 @@ impl GPUArray {
     /// >>> a = gpuarray.arange(6, dtype=np.int32).reshape(2, 3)
     /// >>> a.var(axis=1).get()
     /// array([0.66666667, 0.66666667])
-    #[pyo3(
-        signature = (axis = None, dtype = None, out = None, ddof = 0.0, keepdims = None, *, stream = None, allocator = None, **masked),
-        text_signature = "($self, axis=None, dtype=None, out=None, ddof=0.0, keepdims=None, *, where=..., stream=None, allocator=None)"
-    )]
-    #[allow(clippy::too_many_arguments, reason = "numpy's signature")]
-    fn var<'py>(
-        slf: &Bound<'py, Self>,
-        axis: Given<'py>,
-        dtype: Given<'py>,
-        out: Given<'py>,
-        ddof: f64,
-        keepdims: Given<'py>,
-        stream: Given<'py>,
-        allocator: Given<'py>,
-        masked: Option<Bound<'py, PyDict>>,
-    ) -> Object<'py> {
-        let given = Arguments { axis, dtype, out, keepdims, stream, allocator, masked };
-        if given.masked.is_some() {
-            return given.moment(slf, "var", Some(ddof));
-        }
-        let dtype = given.dtype()?;
-        given.compute(slf, |array, axes, keeps| array.variance(dtype, axes, keeps, ddof))
-    }
-
+    var variance;
     /// Returns the standard deviation, the square root of :meth:`var`, as :func:`numpy.std`.
     ///
     /// PyCUDA does not have this method.
@@ -297,27 +308,5 @@ impl GPUArray {
     /// >>> a = gpuarray.arange(6, dtype=np.int32).reshape(2, 3)
     /// >>> a.std(axis=0, ddof=1).get()
     /// array([2.12132034, 2.12132034, 2.12132034])
-    #[pyo3(
-        signature = (axis = None, dtype = None, out = None, ddof = 0.0, keepdims = None, *, stream = None, allocator = None, **masked),
-        text_signature = "($self, axis=None, dtype=None, out=None, ddof=0.0, keepdims=None, *, where=..., stream=None, allocator=None)"
-    )]
-    #[allow(clippy::too_many_arguments, reason = "numpy's signature")]
-    fn std<'py>(
-        slf: &Bound<'py, Self>,
-        axis: Given<'py>,
-        dtype: Given<'py>,
-        out: Given<'py>,
-        ddof: f64,
-        keepdims: Given<'py>,
-        stream: Given<'py>,
-        allocator: Given<'py>,
-        masked: Option<Bound<'py, PyDict>>,
-    ) -> Object<'py> {
-        let given = Arguments { axis, dtype, out, keepdims, stream, allocator, masked };
-        if given.masked.is_some() {
-            return given.moment(slf, "std", Some(ddof));
-        }
-        let dtype = given.dtype()?;
-        given.compute(slf, |array, axes, keeps| array.standard_deviation(dtype, axes, keeps, ddof))
-    }
+    std standard_deviation;
 }

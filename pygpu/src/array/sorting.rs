@@ -59,8 +59,7 @@ impl GPUArray {
     ///
     /// Parameters
     /// ----------
-    /// axis : int, optional
-    ///     The axis.
+    /// axis : int, optional. The axis.
     /// kind : {"quicksort", "mergesort", "heapsort", "stable"}, optional
     ///     Accepted as by numpy; every sort is stable.
     ///
@@ -94,24 +93,8 @@ impl GPUArray {
     ///
     /// PyCUDA does not have this method.
     ///
-    /// Parameters
-    /// ----------
-    /// axis : int or None, optional
-    ///     The axis; with None, the elements are read as one-dimensional.
-    /// kind : {"quicksort", "mergesort", "heapsort", "stable"}, optional
-    ///     Accepted as by numpy; every sort is stable.
-    ///
-    /// Returns
-    /// -------
-    /// GPUArray
-    ///     The indices, with the array's shape, or one-dimensional with None.
-    ///
-    /// Raises
-    /// ------
-    /// ValueError
-    ///     The axis does not exist, or `kind` is another name.
-    /// TypeError
-    ///     The elements are records.
+    /// With None as the ``axis``, the elements are read as one-dimensional, and so is the result. Other arguments are as in
+    /// :meth:`sort`.
     ///
     /// Examples
     /// --------
@@ -163,12 +146,9 @@ impl GPUArray {
     ///
     /// Parameters
     /// ----------
-    /// condition : GPUArray or sequence of bool
-    ///     One-dimensional, not longer than `axis`.
-    /// axis : int, optional
-    ///     The axis; if omitted, the elements are read as one-dimensional.
-    /// out : GPUArray, optional
-    ///     Receives the result.
+    /// condition : GPUArray or sequence of bool. One-dimensional, not longer than `axis`.
+    /// axis : int, optional. The axis; if omitted, the elements are read as one-dimensional.
+    /// out : GPUArray, optional. Receives the result.
     ///
     /// Returns
     /// -------

@@ -15,10 +15,8 @@ impl GPUArray {
     ///
     /// Parameters
     /// ----------
-    /// texref : driver.TextureReference
-    ///     The reference.
-    /// allow_offset : bool
-    ///     True to allow an address that is not aligned for textures.
+    /// texref : driver.TextureReference. The reference.
+    /// allow_offset : bool. True to allow an address that is not aligned for textures.
     ///
     /// Returns
     /// -------
@@ -50,14 +48,11 @@ impl GPUArray {
     ///
     /// Parameters
     /// ----------
-    /// texref : driver.TextureReference
-    ///     The reference.
-    /// channels : int
-    ///     The number of elements per texel: 1, 2 or 4.
+    /// texref : driver.TextureReference. The reference.
+    /// channels : int. The number of elements per texel: 1, 2 or 4.
     /// allow_double_hack, allow_complex_hack : bool
     ///     True to read float64 and complex elements as 32-bit channels.
-    /// allow_offset : bool
-    ///     True to allow an address that is not aligned for textures.
+    /// allow_offset : bool. True to allow an address that is not aligned for textures.
     ///
     /// Returns
     /// -------

@@ -132,13 +132,10 @@ impl GPUArray {
     /// ----------
     /// ary : numpy.ndarray or GPUArray
     ///     The source, with the same number of elements and the same dtype.
-    /// async_ : bool, optional
-    ///     True to return after the copy is queued. Then `ary` must be page-locked for the copy to
-    ///     overlap, and must not change until the copy has run.
-    /// stream : Stream, optional
-    ///     The stream on which the copy is queued.
-    /// **kwargs : bool
-    ///     `async`, the name of `async_` before it became a keyword of Python.
+    /// async_ : bool, optional. True to return after the copy is queued. Then `ary` must be
+    ///     page-locked for the copy to overlap, and must not change until the copy has run.
+    /// stream : Stream, optional. The stream on which the copy is queued.
+    /// **kwargs : bool. `async`, the name of `async_` before it became a keyword of Python.
     ///
     /// Raises
     /// ------
@@ -197,8 +194,7 @@ impl GPUArray {
     /// ary : numpy.ndarray
     ///     The source, with the same number of elements and the same dtype, in page-locked memory if
     ///     the copy is to overlap with other work. It must not change until the copy has run.
-    /// stream : Stream, optional
-    ///     The stream on which the copy is queued.
+    /// stream : Stream, optional. The stream on which the copy is queued.
     ///
     /// Raises
     /// ------
@@ -232,14 +228,10 @@ impl GPUArray {
     /// ary : numpy.ndarray, optional
     ///     Receives the elements and is returned; it has the same number of elements and the same
     ///     dtype. If omitted, a new array with the same memory order is created.
-    /// pagelocked : bool, optional
-    ///     True for a new array in page-locked memory.
-    /// async_ : bool, optional
-    ///     True to return after the copy is queued.
-    /// stream : Stream, optional
-    ///     The stream on which the copy is queued.
-    /// **kwargs : bool
-    ///     `async`, the name of `async_` before it became a keyword of Python.
+    /// pagelocked : bool, optional. True for a new array in page-locked memory.
+    /// async_ : bool, optional. True to return after the copy is queued.
+    /// stream : Stream, optional. The stream on which the copy is queued.
+    /// **kwargs : bool. `async`, the name of `async_` before it became a keyword of Python.
     ///
     /// Returns
     /// -------
@@ -320,8 +312,7 @@ impl GPUArray {
     ///
     /// Parameters
     /// ----------
-    /// stream : Stream, optional
-    ///     The stream on which the copy is queued.
+    /// stream : Stream, optional. The stream on which the copy is queued.
     /// ary : numpy.ndarray, optional
     ///     Receives the elements; it has the same number of elements and the same dtype, in
     ///     page-locked memory if the copy is to overlap with other work. If omitted, a new array in

@@ -35,8 +35,7 @@ impl UniversalFunction {
     /// ----------
     /// *operands : GPUArray or number
     ///     The function's arguments; at least one is an array, unless `out` is given.
-    /// out : GPUArray, optional
-    ///     Receives the result.
+    /// out : GPUArray, optional. Receives the result.
     #[pyo3(signature = (*operands, out = None))]
     fn __call__<'py>(
         &self,

@@ -101,12 +101,10 @@ impl GPUArray {
     /// ----------
     /// *shape : int, or one sequence of int
     ///     The extents; one may be -1, which is computed from the others.
-    /// order : {"C", "F", "A"}, optional
-    ///     The order in which elements are read and placed; "A" means "F" for an array that is only
-    ///     contiguous in Fortran's order. The result of a contiguous array is contiguous in that
-    ///     order, where numpy may return a view in another.
-    /// copy : bool, optional
-    ///     True for a copy in any case, False to refuse one.
+    /// order : {"C", "F", "A"}, optional. The order in which elements are read and placed; "A"
+    ///     means "F" for an array that is only contiguous in Fortran's order. The result of a
+    ///     contiguous array is contiguous in that order, where numpy may return a view in another.
+    /// copy : bool, optional. True for a copy in any case, False to refuse one.
     ///
     /// Returns
     /// -------
@@ -155,9 +153,8 @@ impl GPUArray {
     ///
     /// Parameters
     /// ----------
-    /// order : {"C", "F", "A", "K"}, optional
-    ///     The order in which elements are read; "A" means "F" for an array that is only contiguous
-    ///     in Fortran's order, and "K" the order in memory.
+    /// order : {"C", "F", "A", "K"}, optional. The order in which elements are read; "A" means "F"
+    ///     for an array that is only contiguous in Fortran's order, and "K" the order in memory.
     ///
     /// Returns
     /// -------
@@ -225,8 +222,7 @@ impl GPUArray {
     ///
     /// Parameters
     /// ----------
-    /// stream : Stream
-    ///     The stream; the default stream for None.
+    /// stream : Stream. The stream; the default stream for None.
     ///
     /// Returns
     /// -------
@@ -256,10 +252,8 @@ impl GPUArray {
     ///
     /// Parameters
     /// ----------
-    /// *positions : int, or one sequence of int
-    ///     The axes in their new order; reversed if omitted.
-    /// axes : sequence of int, optional
-    ///     The same by keyword.
+    /// *positions : int, or one sequence of int. The axes in their new order; reversed if omitted.
+    /// axes : sequence of int, optional. The same by keyword.
     ///
     /// Returns
     /// -------

@@ -207,15 +207,12 @@ pub(crate) fn arrow_schema_capsule<'py>(schema: &Bound<'py, PyAny>) -> PyResult<
 ///
 /// Parameters
 /// ----------
-/// array : tuple
-///     Length, null count, offset, list of the buffers' addresses, list of children, and the
-///     dictionary or None.
+/// array : tuple. Length, null count, offset, list of the buffers' addresses, list of children, and
+///     the dictionary or None.
 /// keeper : object
 ///     Keeps the memory and the event alive. The last of the column's structures releases it.
-/// device : tuple of int
-///     Arrow's type and number of the device.
-/// event : int
-///     The driver's handle of the event after which the buffers are valid; 0 for none.
+/// device : tuple of int. Arrow's type and number of the device.
+/// event : int. The driver's handle of the event after which the buffers are valid; 0 for none.
 #[pyfunction]
 pub(crate) fn arrow_device_array_capsule<'py>(
     array: &Bound<'py, PyAny>,

@@ -21,9 +21,8 @@ use std::sync::{Mutex, MutexGuard};
 ///
 /// Parameters
 /// ----------
-/// ary : numpy.ndarray or buffer
-///     The array, available as the attribute ``array``. The kernel's argument is new device memory of its
-///     size, :meth:`get_device_alloc`.
+/// ary : numpy.ndarray or buffer. The array, available as the attribute ``array``. The kernel's
+///     argument is new device memory of its size, :meth:`get_device_alloc`.
 ///
 /// Examples
 /// --------
@@ -146,8 +145,7 @@ impl ArgumentHandler {
     ///
     /// Parameters
     /// ----------
-    /// stream : Stream or None
-    ///     The stream of the call.
+    /// stream : Stream or None. The stream of the call.
     #[allow(unused_variables, reason = "the name is the argument's")]
     fn pre_call(&self, stream: &Bound<'_, PyAny>) {}
 }
@@ -171,8 +169,7 @@ fn nbytes(array: &Bound<'_, PyAny>) -> PyResult<usize> {
 ///
 /// Parameters
 /// ----------
-/// ary : numpy.ndarray or buffer
-///     The contiguous array.
+/// ary : numpy.ndarray or buffer. The contiguous array.
 ///
 /// Examples
 /// --------
@@ -201,8 +198,7 @@ impl In {
     ///
     /// Parameters
     /// ----------
-    /// stream : Stream or None
-    ///     The stream of the call, which the copy does not wait for.
+    /// stream : Stream or None. The stream of the call, which the copy does not wait for.
     #[allow(unused_variables, reason = "the name is the argument's")]
     fn pre_call(slf: &Bound<'_, Self>, stream: &Bound<'_, PyAny>) -> PyResult<()> {
         copy_in(slf.as_super())
@@ -213,8 +209,7 @@ impl In {
 ///
 /// Parameters
 /// ----------
-/// ary : numpy.ndarray or buffer
-///     The contiguous array.
+/// ary : numpy.ndarray or buffer. The contiguous array.
 ///
 /// Examples
 /// --------
@@ -245,8 +240,7 @@ impl Out {
     ///
     /// Parameters
     /// ----------
-    /// stream : Stream or None
-    ///     The stream of the call.
+    /// stream : Stream or None. The stream of the call.
     ///
     /// Examples
     /// --------
@@ -263,8 +257,7 @@ impl Out {
     ///
     /// Parameters
     /// ----------
-    /// stream : Stream or None
-    ///     The stream of the call.
+    /// stream : Stream or None. The stream of the call.
     #[allow(unused_variables, reason = "the name is the argument's")]
     fn post_call(slf: &Bound<'_, Self>, stream: &Bound<'_, PyAny>) -> PyResult<()> {
         copy_out(slf.as_super())

@@ -71,26 +71,14 @@ Launches the kernel on a stream, with arguments of the types that `prepare` fixe
 
 Parameters
 ----------
-grid : tuple of int
-    One to three extents of the grid, in blocks.
-block : tuple of int
-    One to three extents of a block, in threads.
-stream : Stream or None
-    Where the kernel is queued; None is the default stream.
-*args : object
-    The kernel's arguments: Python's and numpy's numbers, arrays and allocations of the device,
-    addresses.
-shared_size : int
-    Bytes of dynamic shared memory of a block.
+stream : Stream or None. The stream; None is the default stream.
+
+Other arguments are as in :meth:`prepared_call`.
 
 Raises
 ------
 struct.error
-    There are more or fewer arguments than `prepare` was told, or one does not fit its type.
-TypeError
-    `grid` or `block` is no tuple of one to three whole numbers.
-LogicError
-    The device has no such launch configuration, or an argument is memory that was freed.
+    As for `prepared_call`.
 LaunchError
     The kernel could not be started.
 ";

@@ -133,24 +133,9 @@ impl PooledDeviceAllocation {
         self.size
     }
 
-    /// Returns a buffer over a part of the memory, like `DeviceAllocation.as_buffer`.
+    /// Returns a buffer over a part of the memory. While it exists, the block is not reused.
     ///
-    /// Parameters
-    /// ----------
-    /// size : int
-    ///     The number of bytes.
-    /// offset : int
-    ///     The first byte.
-    ///
-    /// Returns
-    /// -------
-    /// memoryview
-    ///     The buffer. While it exists, the block is not reused.
-    ///
-    /// Raises
-    /// ------
-    /// LogicError
-    ///     The part is not inside the memory, or the memory was returned to the pool.
+    /// Arguments are as in :meth:`driver.DeviceAllocation.as_buffer`.
     ///
     /// Examples
     /// --------
@@ -226,8 +211,7 @@ impl DeviceMemoryPool {
     ///
     /// Parameters
     /// ----------
-    /// size : int
-    ///     The required number of bytes.
+    /// size : int. The required number of bytes.
     ///
     /// Returns
     /// -------

@@ -21,8 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///
 /// Parameters
 /// ----------
-/// flags : int
-///     Values of `driver.host_alloc_flags`.
+/// flags : int. Values of `driver.host_alloc_flags`.
 ///
 /// Raises
 /// ------
@@ -65,8 +64,7 @@ impl PageLockedAllocator {
 ///
 /// Parameters
 /// ----------
-/// allocator : PageLockedAllocator, optional
-///     Allocates the memory.
+/// allocator : PageLockedAllocator, optional. Allocates the memory.
 ///
 /// Examples
 /// --------
@@ -121,29 +119,12 @@ impl PageLockedMemoryPool {
         PageLockedMemoryPool { pool: PinnedPool::dropping_with(options, discard_blocks) }
     }
 
-    /// Returns a numpy array with undefined elements in page-locked memory: a kept block, if one
-    /// fits.
+    /// Returns a numpy array with undefined elements in page-locked memory: a kept block, if one fits.
     ///
-    /// Parameters
-    /// ----------
-    /// shape : int or sequence of int
-    ///     The extents of the axes.
-    /// dtype : dtype
-    ///     The type of the elements, which are plain bytes.
-    /// order : {"C", "F"}
-    ///     The memory order.
-    ///
-    /// Returns
-    /// -------
-    /// numpy.ndarray
-    ///     An array whose `base` is a `PooledHostAllocation`.
+    /// Its `base` is a `PooledHostAllocation`. Arguments are as in :func:`driver.pagelocked_empty`.
     ///
     /// Raises
     /// ------
-    /// TypeError
-    ///     The elements are not plain bytes, for example Python objects.
-    /// ValueError
-    ///     An extent is negative, or `order` is another name.
     /// MemoryError
     ///     Not enough memory is available, even after the kept blocks are freed.
     #[pyo3(signature = (shape, dtype, order = "C"))]
