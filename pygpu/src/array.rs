@@ -2,7 +2,6 @@
 
 mod arguments;
 mod attributes;
-mod chain;
 mod construct;
 mod dlpack;
 mod elements;
@@ -49,7 +48,7 @@ use once_cell::sync::OnceCell;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
-use replaced::{Replaced, State};
+use replaced::{Replaced, State, drop_state};
 use std::sync::atomic::AtomicU8;
 use std::sync::{Arc, OnceLock};
 
@@ -239,7 +238,7 @@ impl Drop for GPUArray {
             && let Some(content) = self.content.take()
         {
             indexing::forget_made(self);
-            chain::drop_state(State::Filled(content));
+            drop_state(State::Filled(content));
         }
     }
 }

@@ -46,7 +46,6 @@ mod synchronize;
 #[cfg(feature = "testing")]
 mod testing;
 mod texture;
-mod weak_array;
 mod yielding;
 
 use pyo3::prelude::*;
