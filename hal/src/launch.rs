@@ -233,7 +233,7 @@ impl KernelArgument for Arc<DeviceMemory> {
 /// The arguments of a launch: a tuple of up to 16 [`KernelArgument`]s.
 ///
 /// Tuples implement this trait, and the launch calls it. A function that forwards arguments uses it as a bound. If the
-/// number of arguments is known only at run time, use a [`Launcher`](Launcher).
+/// number of arguments is known only at run time, use a [`Launcher`].
 ///
 /// A function that launches any kernel on one block and forwards its arguments:
 ///

@@ -401,7 +401,7 @@ pub struct Operand {
 pub enum Input<A = Operand, S = Scalar> {
     /// Elements in device memory.
     Array(A),
-    /// One value for every element. In an [`Operation`](Operation), it has the type that the function takes
+    /// One value for every element. In an [`Operation`], it has the type that the function takes
     /// (see [`Function::argument`](crate::function::Function::argument)). For a copy, this is the output's type; for a
     /// selection's condition, it is [`DType::Bool`].
     Scalar(S),
