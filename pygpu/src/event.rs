@@ -1,4 +1,4 @@
-//! Events as a Python class.
+//! Events as a Python class, and the time of work between two events.
 
 use crate::current_device::current_device;
 use crate::errors::{OrRaise, to_python};

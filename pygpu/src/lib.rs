@@ -3,8 +3,8 @@
 //!
 //! The modules have an order: each names only modules before it, and a test checks this. Errors, the conversion of
 //! arguments, `numpy_array` and `current_device` come first, then `synchronize` and `deferred_drop`; memory: `pinned`,
-//! `pool`, `allocation`, `allocator`; `fused_block`, `stream` and `event`; `array`; and last what is made of arrays:
-//! `arrow`, `copies`, `graph`, `texture`, `kernel` and `module`.
+//! `pool`, `allocation`, `allocator`; `fused_block`, `stream` and `event`; `array`; and last the modules that use arrays:
+//! `arrow`, `copies`, `texture`, `kernel` and `module`.
 
 mod allocation;
 mod allocator;
