@@ -118,12 +118,12 @@ impl ManagedAllocation {
 /// Returns a numpy array with undefined elements in managed memory, which host and device share
 /// (`cuMemAllocManaged`, `hipMallocManaged`).
 ///
+/// The array's `base` is a `ManagedAllocation`, which owns the memory. Other arguments are as in
+/// :func:`pagelocked_empty`.
+///
 /// Parameters
 /// ----------
 /// mem_flags : int. A value of `driver.mem_attach_flags`: GLOBAL, HOST, or 0.
-///
-/// Other arguments are as in :func:`driver.pagelocked_empty`. The array's `base` is a `ManagedAllocation`, which owns the
-/// memory.
 ///
 /// Raises
 /// ------

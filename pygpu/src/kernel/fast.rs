@@ -67,13 +67,12 @@ const PREPARED_ASYNC_CALL: &CStr =
     c"prepared_async_call($self, grid, block, stream, *args, shared_size=0)
 --
 
-Launches the kernel on a stream, with arguments of the types that `prepare` fixed.
+Launches the kernel on a stream, with arguments of the types that `prepare` fixed. Other arguments
+are as in :meth:`prepared_call`.
 
 Parameters
 ----------
 stream : Stream or None. The stream; None is the default stream.
-
-Other arguments are as in :meth:`prepared_call`.
 
 Raises
 ------
