@@ -52,6 +52,11 @@ use replaced::{Replaced, State, drop_state};
 use std::sync::atomic::AtomicU8;
 use std::sync::{Arc, OnceLock};
 
+/// An argument, an optional one, and a result that is any object.
+type Any<'a, 'py> = &'a Bound<'py, PyAny>;
+type OptionalAny<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
+type Object<'py> = PyResult<Bound<'py, PyAny>>;
+
 /// The state of an array object.
 pub(crate) struct Content {
     /// Keeps the owner of external memory alive. Declared before the array, because fields are dropped in

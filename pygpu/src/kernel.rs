@@ -43,6 +43,9 @@ pub(crate) use reduction::ReductionLauncher;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// An argument of a kernel.
+type Object<'a, 'py> = Borrowed<'a, 'py, PyAny>;
+
 /// A kernel: a function that the device runs, returned by `Module.get_function`.
 ///
 /// A call launches it: `function(*args, block, grid=(1, 1), stream=None, shared=0, texrefs=None, time_kernel=False,

@@ -270,7 +270,7 @@ fn of_buffer<'py>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<HostArray<'
     let view = PyMemoryView::from(value).map_err(|error| {
         let refused = PyTypeError::new_err(format!(
             "{name} is of type {}; a numpy array or an object with the buffer protocol is needed",
-            value.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string())
+            type_name(value)
         ));
         refused.set_cause(py, Some(error));
         refused

@@ -2,7 +2,7 @@
 
 use super::arguments::optional_array;
 use super::host_copies::fetch_number;
-use super::{GPUArray, run_on, wrap_like};
+use super::{GPUArray, Object, run_on, wrap_like};
 use crate::errors::OrRaise;
 use crate::integer::{argument, integer};
 use gpuarray::function::{BinaryFunction, UnaryFunction};
@@ -11,8 +11,6 @@ use gpuarray::{Array, Complex, DType, IndexItem, Kind, Number};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyTuple};
-
-type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
 fn indices(index: &Bound<'_, PyTuple>) -> PyResult<Vec<isize>> {
     index.iter_borrowed().map(|index| integer("index", &index)).collect()

@@ -7,7 +7,9 @@ use super::arguments::{
 use super::indexing::fill_with;
 use super::reductions::{PyReduction, compute_dtype};
 use super::transfer::{on_stream, to_gpu};
-use super::{GPUArray, fused, run_on, wrap_like, wrap_new, wrap_with_allocator};
+use super::{
+    GPUArray, Object, OptionalAny, fused, run_on, wrap_like, wrap_new, wrap_with_allocator,
+};
 use crate::allocator::ResultAllocator;
 use crate::current_device::{CurrentDevice, current_device};
 use crate::dtypes;
@@ -23,9 +25,6 @@ use numpy::PyArrayDescr;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::borrow::Cow;
-
-type Object<'py> = PyResult<Bound<'py, PyAny>>;
-type OptionalAny<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
 /// Returns the array with another allocator for its results, if one is given.
 pub(super) fn with_allocator(array: Array, allocator: OptionalAny<'_, '_>) -> PyResult<Array> {

@@ -2,7 +2,7 @@
 
 use super::arguments::parse_value;
 use super::replaced::Replaced;
-use super::{Content, GPUArray, wrap_new};
+use super::{Any, Content, GPUArray, Object, wrap_new};
 use crate::allocator::ResultAllocator;
 use crate::dtypes;
 use crate::fused_block;
@@ -13,9 +13,6 @@ use gpuarray::{Array, DType, Expression, ExpressionArgument};
 use numpy::PyArrayDescr;
 use once_cell::sync::OnceCell;
 use pyo3::prelude::*;
-
-type Object<'py> = PyResult<Bound<'py, PyAny>>;
-type Any<'a, 'py> = &'a Bound<'py, PyAny>;
 
 /// The elements of an array object that may not have been computed.
 pub(super) struct Deferred {

@@ -4,7 +4,7 @@ use super::arguments::{expect_value, is_sequence, parse_index, records_of};
 use super::host_copies::store;
 use super::transfer::on_stream;
 use super::views::view;
-use super::{GPUArray, wrap_view};
+use super::{GPUArray, Object, wrap_view};
 use crate::dtypes;
 use crate::errors::OrRaise;
 use crate::numpy_array::{self, HostArray};
@@ -18,8 +18,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyList, PyString, PyTuple};
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
-
-type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
 /// Stores a value in every element of an array, as numpy's assignment does.
 pub(super) fn assign(

@@ -4,13 +4,10 @@
 use super::arguments::{expect_array, is_sequence, operand, optional_array};
 use super::functions::with_allocator;
 use super::transfer::on_stream;
-use super::{GPUArray, run_on, wrap_with_allocator};
+use super::{GPUArray, Object, OptionalAny, run_on, wrap_with_allocator};
 use crate::dtypes;
 use crate::errors::OrRaise;
 use pyo3::prelude::*;
-
-type Object<'py> = PyResult<Bound<'py, PyAny>>;
-type OptionalAny<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
 /// Returns the product of matrices, as :func:`numpy.matmul`; ``out`` may be one of the factors.
 ///

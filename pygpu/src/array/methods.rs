@@ -7,7 +7,7 @@ use super::operators::unary;
 use super::results::descr_for;
 use super::transfer::on_stream;
 use super::views::order_for;
-use super::{GPUArray, fused, run_on, wrap_like};
+use super::{GPUArray, Object, fused, run_on, wrap_like};
 use crate::dtypes;
 use crate::errors::OrRaise;
 use crate::event::CallTime;
@@ -18,8 +18,6 @@ use gpuarray::{Array, DType, IndexItem, Order, SliceBounds};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-
-type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
 /// Parses the memory order of a result; `None` keeps the order of the array's axes.
 fn result_order(slf: &Bound<'_, GPUArray>, order: Option<&str>) -> PyResult<Option<Order>> {

@@ -5,17 +5,13 @@ use super::arguments::{
 };
 use super::functions::unary_into;
 use super::transfer::on_stream;
-use super::{GPUArray, fused, run_on, wrap_like};
+use super::{Any, GPUArray, Object, OptionalAny, fused, run_on, wrap_like};
 use crate::fused_block;
 use gpuarray::function::{BinaryFunction, UnaryFunction};
 use gpuarray::{Argument, Array};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict};
-
-type Object<'py> = PyResult<Bound<'py, PyAny>>;
-type Any<'a, 'py> = &'a Bound<'py, PyAny>;
-type OptionalAny<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
 /// Applies a function to corresponding elements, with the names of its arguments for messages. At least
 /// one argument is an array.

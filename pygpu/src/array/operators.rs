@@ -2,7 +2,7 @@
 #![allow(unsafe_op_in_unsafe_fn, reason = "PyO3 expands the methods of the macro below")]
 
 use super::arguments::{elements, parse_value, sequence};
-use super::{GPUArray, fused, run_on, wrap_like};
+use super::{GPUArray, Object, fused, run_on, wrap_like};
 use crate::errors::OrRaise;
 use crate::fused_block;
 use gpuarray::function::{BinaryFunction, UnaryFunction};
@@ -11,8 +11,6 @@ use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyInt, PyString};
-
-type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
 /// Computes `slf function other`, or `other function slf` if `reflected`.
 fn binary<'py>(

@@ -1,12 +1,11 @@
 //! The methods of arrays that combine elements.
 
-use super::GPUArray;
 use super::reductions::Arguments;
+use super::{GPUArray, Object};
 use gpuarray::function::Reduction;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-type Object<'py> = PyResult<Bound<'py, PyAny>>;
 type Given<'py> = Option<Bound<'py, PyAny>>;
 
 /// Methods with `dtype`. They take PyCUDA's positional arguments, or numpy's if the first one is an axis.

@@ -3,7 +3,7 @@
 use super::arguments::{expect_array, optional_array};
 use super::functions::with_allocator;
 use super::transfer::on_stream;
-use super::{GPUArray, fused, run_on, wrap_like, wrap_with_allocator};
+use super::{GPUArray, Object, OptionalAny, fused, run_on, wrap_like, wrap_with_allocator};
 use crate::dtypes;
 use crate::errors::OrRaise;
 use crate::fused_block;
@@ -39,8 +39,6 @@ macro_rules! class {
 }
 hal::reductions!(class);
 
-type Object<'py> = PyResult<Bound<'py, PyAny>>;
-type OptionalAny<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 type Axes = SmallVec<[isize; 4]>;
 
 /// Parses the axes of a reduction: an axis, a tuple of axes, or None for all.

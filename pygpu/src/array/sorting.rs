@@ -2,13 +2,10 @@
 
 use super::arguments::expect_array;
 use super::indexing::advanced;
-use super::{GPUArray, run_on, wrap_like};
+use super::{GPUArray, Object, OptionalAny, run_on, wrap_like};
 use gpuarray::Order;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-
-type Object<'py> = PyResult<Bound<'py, PyAny>>;
-type OptionalAny<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
 /// The algorithms that numpy names. Every sort here is stable, which all of them are allowed to be.
 const KINDS: [&str; 4] = ["quicksort", "heapsort", "mergesort", "stable"];

@@ -1,6 +1,6 @@
 //! Views of the same elements with another shape, order of axes or dtype.
 
-use super::{GPUArray, run_on, wrap_like, wrap_view};
+use super::{GPUArray, Object, run_on, wrap_like, wrap_view};
 use crate::current_device::current_device;
 use crate::dtypes;
 use crate::entries::Entries;
@@ -11,8 +11,6 @@ use gpuarray::{Array, Layout, Order};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-
-type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
 /// Returns a view of `slf` as an object of its class.
 pub(super) fn view<'py>(slf: &Bound<'py, GPUArray>, array: gpuarray::Result<Array>) -> Object<'py> {

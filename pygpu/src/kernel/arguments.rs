@@ -1,5 +1,6 @@
 //! Python objects as a kernel's arguments.
 
+use super::Object;
 use super::format::{Code, struct_error};
 use crate::allocation::{DeviceAllocation, address_of};
 use crate::array::GPUArray;
@@ -20,8 +21,6 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyComplex, PyInt, PyString};
 use std::fmt::{Display, Formatter};
 use std::sync::Arc;
-
-type Object<'a, 'py> = Borrowed<'a, 'py, PyAny>;
 
 /// The name of an argument in errors.
 #[derive(Clone, Copy)]

@@ -1,5 +1,6 @@
 //! Conversion of numbers to the types of parameters by C's rules, and matching of array elements with pointer types.
 
+use super::Object;
 use super::arguments::{Scalar, ScalarKind};
 use gpuarray::signature::{Number, ValueType};
 use gpuarray::{DType, Kind, bf16, f16};
@@ -7,8 +8,6 @@ use hal::dtype::narrow::Narrow as _;
 use numpy::{PyArrayDescr, PyArrayDescrMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt};
-
-type Object<'a, 'py> = Borrowed<'a, 'py, PyAny>;
 
 /// The element type of an array: the letter of its kind in numpy, and its size in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Arguments for parameters whose types the program's text declares. They are passed unchanged, converted as in C if
 //! nothing is lost, or refused.
 
+use super::Object;
 use super::arguments::{self, Pushed, Scalar, ScalarKind, managed};
 use super::conversion::{Elements, Given, needed, numpy_name};
 use super::remedies::{self, ADDRESS};
@@ -21,8 +22,6 @@ use std::env;
 use std::ffi::CString;
 use std::fmt::{Display, Formatter};
 use std::sync::atomic::{AtomicBool, Ordering};
-
-type Object<'a, 'py> = Borrowed<'a, 'py, PyAny>;
 
 /// The environment variable that says how to treat an array whose elements have another type than the parameter's.
 const VARIABLE: &str = "PYGPU_ARGUMENT_TYPES";

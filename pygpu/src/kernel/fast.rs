@@ -1,7 +1,7 @@
 //! The methods on the critical path of short kernel launches. They avoid the tuple that pyo3
 //! creates for variable arguments, which saves a sixth of the call.
 
-use super::Function;
+use super::{Function, Object};
 use crate::stream::{PyStream, stream_argument};
 use hal::poison::caught;
 use pyo3::exceptions::PyTypeError;
@@ -13,7 +13,6 @@ use std::ffi::CStr;
 use std::ptr::null_mut;
 use std::slice;
 
-type Object<'a, 'py> = Borrowed<'a, 'py, PyAny>;
 type Method = unsafe extern "C" fn(
     *mut ffi::PyObject,
     *const *mut ffi::PyObject,
