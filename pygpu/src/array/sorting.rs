@@ -90,7 +90,7 @@ impl GPUArray {
     ///
     /// PyCUDA does not have this method.
     ///
-    /// With None as the ``axis``, the elements are read as one-dimensional, and so is the result. Other arguments are as in
+    /// With None as the ``axis``, the elements are read as one-dimensional, and so is the result. ``kind`` is as in
     /// :meth:`sort`.
     ///
     /// Examples
