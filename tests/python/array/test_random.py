@@ -525,7 +525,7 @@ def test_wrong_arrays_and_numbers():
     for wrong in (gpuarray.zeros(3, np.int32), gpuarray.zeros(states_of(generator), np.float32)):
         with pytest.raises(TypeError, match="integers are needed"):
             generator.call_skip_ahead_array(wrong)
-    with pytest.raises(ValueError, match="jump back"):
+    with pytest.raises(ValueError, match="cannot move back"):
         generator.call_skip_ahead_array(gpuarray.zeros(states_of(generator), np.int32) - 1)
 
 
