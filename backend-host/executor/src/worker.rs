@@ -254,6 +254,7 @@ unsafe fn require_room(worker: *mut Worker) {
 ///
 /// # Safety
 /// The same as for [`enter`].
+#[inline]
 pub(crate) unsafe fn exit(worker: *mut Worker) {
     compiler_fence(Ordering::SeqCst);
     // SAFETY: the caller's promise.
