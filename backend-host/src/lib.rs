@@ -7,6 +7,7 @@ mod capture;
 mod checked;
 mod code;
 mod compile;
+mod compiled_rows;
 mod config;
 mod device;
 mod engine;

@@ -11,6 +11,7 @@ mod order;
 mod outcome;
 
 use crate::capture::CaptureSlot;
+use crate::compiled_rows;
 use crate::device::HostDevice;
 use crate::event::HostEvent;
 use crate::queue::{Queue, Task};
@@ -131,6 +132,16 @@ impl HostStream {
             task()
         }))
     }
+}
+
+/// Executes an operation before it returns.
+///
+/// # Safety
+/// See [`host_kernels::execute`].
+unsafe fn execute(operation: &Operation, device: &HostDevice) -> Result<()> {
+    let row = compiled_rows::find(operation);
+    // SAFETY: the caller's promise.
+    unsafe { host_kernels::execute_with(operation, row.as_deref(), &|| device.pool()) }
 }
 
 impl Drop for HostStream {
@@ -302,12 +313,12 @@ impl StreamCore for HostStream {
         self.status.during(|| {
             if let Some(_turn) = self.at_once() {
                 // SAFETY: the caller's promise.
-                return unsafe { host_kernels::execute(operation, &|| self.device.pool()) };
+                return unsafe { execute(operation, &self.device) };
             }
             let (operation, device) = (operation.clone(), self.device.clone());
             self.queue_work("execute", move || {
                 // SAFETY: the caller's promise holds until the operation has run.
-                unsafe { host_kernels::execute(&operation, &|| device.pool()) }
+                unsafe { execute(&operation, &device) }
             })
         })
     }

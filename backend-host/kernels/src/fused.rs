@@ -4,12 +4,14 @@
 //! outputs, are in a buffer of the thread. Once a step's values are no longer needed, a later step reuses their part of
 //! the buffer.
 
+mod compiled;
 pub(super) mod loops;
 
 use super::blocks::EXPENSIVE;
 use super::elementwise;
 use super::parallel::Workers;
 use super::strided::{count, offset};
+pub use compiled::{CompiledRow, RowFunction};
 use hal::Result;
 use hal::operation::{Formula, Fused, Input, Operand, Shape, Step};
 use loops::{Buffer, Calls, Operands, Places, of_array};
@@ -29,7 +31,11 @@ pub(super) struct Memory {
 ///
 /// # Safety
 /// See [`hal::operation`].
-pub(super) unsafe fn run(operation: &Fused, workers: &Workers<'_>) -> Result<()> {
+pub(super) unsafe fn run(
+    operation: &Fused,
+    row: Option<&CompiledRow>,
+    workers: &Workers<'_>,
+) -> Result<()> {
     let Fused { formula, shape, .. } = operation;
     let elements = count(shape);
     if elements == 0 {
@@ -42,12 +48,16 @@ pub(super) unsafe fn run(operation: &Fused, workers: &Workers<'_>) -> Result<()>
     let rows = shape.get(axis).copied().unwrap_or(1);
     // A loop over values in the first-level cache takes about half of a cheap loop's time.
     let weight = |step: &Step| if step.function.is_long(step.compute) { 2 * EXPENSIVE } else { 1 };
-    let work = elements.saturating_mul(formula.steps().iter().map(weight).sum::<usize>() + 1) / 2;
+    let work = match row {
+        // Steps in registers cost little.
+        Some(_) => elements.saturating_mul(formula.steps().len() + 16) / 16,
+        None => elements.saturating_mul(formula.steps().iter().map(weight).sum::<usize>() + 1) / 2,
+    };
     let per_row = rows.div_ceil(step);
     let failure = OnceLock::new();
     workers.split(outer * per_row, 1, work, &|range| {
         let mut memory = Memory::default();
-        let steps = Steps::new(formula, &places, step * inner, &mut memory);
+        let steps = Steps::new(formula, &places, step * inner, row, &mut memory);
         let mut part = Part { operation, steps, axis };
         for number in range {
             let (before, from) = (number / per_row, number % per_row * step);
@@ -118,18 +128,20 @@ pub(super) struct Steps<'a> {
     formula: &'a Formula,
     places: &'a Places,
     elements: usize,
+    row: Option<&'a CompiledRow>,
     memory: &'a mut Memory,
 }
 
 impl<'a> Steps<'a> {
-    /// Prepares for pieces of at most this many elements.
+    /// Prepares for pieces of at most this many elements. `row` is a compiled loop of the formula.
     pub(super) fn new(
         formula: &'a Formula,
         places: &'a Places,
         elements: usize,
+        row: Option<&'a CompiledRow>,
         memory: &'a mut Memory,
     ) -> Steps<'a> {
-        Steps { formula, places, elements, memory }
+        Steps { formula, places, elements, row, memory }
     }
 
     /// Computes a piece. `here` returns the piece of an input, and `output` the piece of an output.
@@ -148,7 +160,12 @@ impl<'a> Steps<'a> {
             inputs: inputs.iter().map(|input| of_array(input, &here)).collect(),
             outputs: outputs.map(output).collect(),
         };
-        let Steps { formula, places, elements, memory } = self;
+        if let Some(row) = self.row.filter(|row| row.fits(piece, &operands)) {
+            // SAFETY: passed on to the caller; the loop is for the operands.
+            unsafe { row.run(piece, &operands) };
+            return Ok(());
+        }
+        let Steps { formula, places, elements, memory, .. } = self;
         let Memory { values, calls } = &mut **memory;
         let is_long = piece.last().is_some_and(|&columns| columns >= ROW);
         if is_long && !calls.as_ref().is_some_and(|it| it.are_for(&operands)) {

@@ -52,6 +52,7 @@ mod values;
 mod vector;
 mod words;
 
+pub use fused::{CompiledRow, RowFunction};
 use hal::Result;
 use hal::operation::{Description, Operation};
 use rayon_core::ThreadPool;
@@ -73,13 +74,29 @@ pub unsafe fn execute(
     operation: &Operation,
     pool: &(dyn Fn() -> Option<Arc<ThreadPool>> + Sync),
 ) -> Result<()> {
+    // SAFETY: passed on to the caller.
+    unsafe { execute_with(operation, None, pool) }
+}
+
+/// Like [`execute`], with a compiled loop of the operation's formula.
+///
+/// # Errors
+/// As for [`execute`].
+///
+/// # Safety
+/// As for [`execute`].
+pub unsafe fn execute_with(
+    operation: &Operation,
+    row: Option<&CompiledRow>,
+    pool: &(dyn Fn() -> Option<Arc<ThreadPool>> + Sync),
+) -> Result<()> {
     let workers = parallel::Workers::new(pool);
     // SAFETY: passed on to the caller.
     unsafe {
         match operation.description() {
             Description::Elementwise(operation) => elementwise::run(operation, &workers),
-            Description::Fused(operation) => fused::run(operation, &workers),
-            Description::Reduce(operation) => reduce::run(operation, &workers),
+            Description::Fused(operation) => fused::run(operation, row, &workers),
+            Description::Reduce(operation) => reduce::run(operation, row, &workers),
             Description::Scan(operation) => scan::run(operation, &workers),
             Description::Gather(operation) => {
                 indexed::gather(operation, &workers);

@@ -12,6 +12,7 @@ use super::cast;
 use super::combine::{self, Combiner};
 use super::copy::{Place, pointer};
 use super::elementwise;
+use super::fused::CompiledRow;
 use super::number::Number;
 use super::pairwise::{Cell, Pairwise};
 use super::parallel::Workers;
@@ -66,14 +67,18 @@ struct Reducer<'a> {
 ///
 /// # Safety
 /// See [`hal::operation`].
-pub(super) unsafe fn run(operation: &Reduce, workers: &Workers<'_>) -> Result<()> {
+pub(super) unsafe fn run(
+    operation: &Reduce,
+    row: Option<&CompiledRow>,
+    workers: &Workers<'_>,
+) -> Result<()> {
     // SAFETY: passed on to the caller.
     unsafe {
         match &operation.input {
             Mapped::SquaredDeviation(elements) => deviations(operation, elements, workers),
             Mapped::Position(elements) => positions(operation, elements, workers),
             Mapped::Identity(_) | Mapped::Formula(_) | Mapped::Product(..) | Mapped::Indexed(_) => {
-                pass(operation, None, workers)
+                pass(operation, None, row, workers)
             }
         }
     }
@@ -83,7 +88,12 @@ pub(super) unsafe fn run(operation: &Reduce, workers: &Workers<'_>) -> Result<()
 ///
 /// # Safety
 /// See [`hal::operation`].
-unsafe fn pass(operation: &Reduce, about: Option<&Operand>, workers: &Workers<'_>) -> Result<()> {
+unsafe fn pass(
+    operation: &Reduce,
+    about: Option<&Operand>,
+    row: Option<&CompiledRow>,
+    workers: &Workers<'_>,
+) -> Result<()> {
     let Reduce { reduction, shape, output, .. } = operation;
     let mut kept = shape.clone();
     let mut folded = shape.clone();
@@ -110,7 +120,7 @@ unsafe fn pass(operation: &Reduce, about: Option<&Operand>, workers: &Workers<'_
         // SAFETY: passed on to the caller.
         return unsafe { elementwise::fill(&kept, output, value, workers) };
     }
-    let reducer = Reducer::new(operation, about, kept, folded)?;
+    let reducer = Reducer::new(operation, (about, row), kept, folded)?;
     // SAFETY: passed on to the caller.
     unsafe { reducer.run(workers) };
     reducer.input.values().map_or(Ok(()), Values::failure)
@@ -119,7 +129,7 @@ unsafe fn pass(operation: &Reduce, about: Option<&Operand>, workers: &Workers<'_
 impl<'a> Reducer<'a> {
     fn new(
         operation: &'a Reduce,
-        about: Option<&'a Operand>,
+        (about, row): (Option<&'a Operand>, Option<&'a CompiledRow>),
         kept: Shape,
         folded: Shape,
     ) -> Result<Self> {
@@ -141,7 +151,7 @@ impl<'a> Reducer<'a> {
         };
         let combiner = combine::combiner(way, working)
             .ok_or_else(|| unsupported(format!("{reduction:?} of dtype {compute}")))?;
-        let input = ReduceInput::new(operation, about, working)?;
+        let input = ReduceInput::new(operation, about, row, working)?;
         let nearest = |shape: &[usize], not: Option<usize>| {
             (0..shape.len())
                 .rev()
@@ -397,7 +407,7 @@ impl Reference {
             epilogue,
         };
         // SAFETY: passed on to the caller; the results have separate memory.
-        unsafe { pass(&values, None, workers)? };
+        unsafe { pass(&values, None, None, workers)? };
         Ok(Reference { operand, _memory: memory })
     }
 }
@@ -424,7 +434,7 @@ unsafe fn deviations(operation: &Reduce, elements: &Operand, workers: &Workers<'
     // SAFETY: the means belong to this call; the rest is passed on to the caller.
     unsafe {
         let means = Reference::new(operation, mean, elements, workers)?;
-        pass(operation, Some(&means.operand), workers)
+        pass(operation, Some(&means.operand), None, workers)
     }
 }
 
@@ -446,7 +456,7 @@ unsafe fn positions(operation: &Reduce, elements: &Operand, workers: &Workers<'_
     let index = if i32::try_from(longest).is_ok() { DType::Int32 } else { DType::Int64 };
     let first = Reduce { reduction: Reduction::Minimum, compute: index, ..operation.clone() };
     // SAFETY: passed on to the caller.
-    unsafe { pass(&first, Some(&extremes.operand), workers) }
+    unsafe { pass(&first, Some(&extremes.operand), None, workers) }
 }
 
 /// Applies the epilogue to `length` packed values of an inexact type at this address.

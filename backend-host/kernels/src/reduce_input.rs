@@ -4,6 +4,7 @@ use super::blocks::{Routine, unsupported};
 use super::cast;
 use super::copy::{Place, pointer};
 use super::function;
+use super::fused::CompiledRow;
 use super::indexed::{Picked, Picker};
 use super::pairwise::Cell;
 use super::strided::stride;
@@ -94,6 +95,7 @@ impl<'a> ReduceInput<'a> {
     pub(super) fn new(
         operation: &'a Reduce,
         about: Option<&'a Operand>,
+        row: Option<&'a CompiledRow>,
         working: DType,
     ) -> Result<Self> {
         let Reduce { reduction, compute, input, output, .. } = operation;
@@ -108,7 +110,7 @@ impl<'a> ReduceInput<'a> {
         let source = match (input, about) {
             (Mapped::Identity(operand), _) => Source::Identity(InputOperand::new(operand, compute)),
             (Mapped::Formula(formula), _) => {
-                values = Some(Values::new(formula));
+                values = Some(Values::new(formula, row));
                 Source::Formula(InputOperand::new(&formula.values, compute))
             }
             (Mapped::Product(first, second), _) => {

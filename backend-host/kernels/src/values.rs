@@ -2,7 +2,7 @@
 
 use super::copy::Place;
 use super::fused::loops::{Buffer, Places, contiguous};
-use super::fused::{Memory, Steps};
+use super::fused::{CompiledRow, Memory, Steps};
 use super::strided::{offset, stride};
 use hal::operation::{FormulaValues, Operand, Shape, Strides};
 use hal::{Error, Result};
@@ -14,6 +14,8 @@ use std::sync::OnceLock;
 pub(super) struct Values<'a> {
     description: &'a FormulaValues,
     places: Places,
+    /// A compiled loop of the formula.
+    row: Option<&'a CompiledRow>,
     /// True if each array is contiguous, or one element.
     is_flat: bool,
     size: usize,
@@ -36,7 +38,7 @@ pub(super) struct Window {
 }
 
 impl<'a> Values<'a> {
-    pub(super) fn new(description: &'a FormulaValues) -> Values<'a> {
+    pub(super) fn new(description: &'a FormulaValues, row: Option<&'a CompiledRow>) -> Values<'a> {
         let FormulaValues { formula, values, shape, .. } = description;
         let is_flat = description.arrays().all(|array| {
             let is_one =
@@ -46,6 +48,7 @@ impl<'a> Values<'a> {
         Values {
             description,
             places: Places::of(formula),
+            row,
             is_flat,
             size: values.dtype.size(),
             count: shape.iter().product(),
@@ -142,7 +145,7 @@ impl<'a> Values<'a> {
         }
         let FormulaValues { formula, values, shape, inputs } = self.description;
         let dtype = values.dtype;
-        let mut steps = Steps::new(formula, &self.places, length, memory);
+        let mut steps = Steps::new(formula, &self.places, length, self.row, memory);
         let (mut at, end) = (number, number + length);
         while at < end {
             // The largest box of the inputs' axes that begins here.
@@ -202,7 +205,7 @@ impl<'a> Values<'a> {
             }
         };
         let target = contiguous(to, values.dtype, piece);
-        let mut steps = Steps::new(formula, &self.places, piece.iter().product(), memory);
+        let mut steps = Steps::new(formula, &self.places, piece.iter().product(), self.row, memory);
         // SAFETY: passed on to the caller.
         unsafe { steps.run(piece, inputs, here, |_| target.clone()) }
     }

@@ -36,6 +36,7 @@ mod scan;
 mod sequence;
 mod sort;
 
+pub use elementwise::{ROW, ROW_OPTIONS, row_source};
 pub use kernel_spec::{KernelSpec, Plan, unit};
 pub use launches::Launch;
 pub use scan::{scan_functions, scan_plan};

@@ -138,13 +138,39 @@ impl Operands {
     }
 
     /// Returns the arrays among the operands, inputs first.
-    fn arrays(&self) -> impl Iterator<Item = &Operand> {
+    pub(super) fn arrays(&self) -> impl Iterator<Item = &Operand> {
         let inputs = self.inputs.iter().filter_map(|input| match input {
             Input::Array(operand) => Some(operand),
             Input::Scalar(_) => None,
         });
         inputs.chain(&self.outputs)
     }
+}
+
+/// Calls `each` with the addresses of the arrays, inputs first, for each row of a piece along its last axis.
+pub(super) fn for_each_row(
+    outer: &[usize],
+    operands: &Operands,
+    mut each: impl FnMut(&[usize]) -> Result<()>,
+) -> Result<()> {
+    let mut addresses: SmallVec<[usize; 8]> = SmallVec::new();
+    for row in 0..outer.iter().product() {
+        addresses.clear();
+        addresses.extend(operands.arrays().map(|operand| {
+            let (mut address, mut rest) = (operand.address as usize, row);
+            for axis in (0..outer.len()).rev() {
+                address = offset(address, rest % outer[axis], operand.strides[axis]);
+                rest /= outer[axis];
+            }
+            address
+        }));
+        each(&addresses)?;
+    }
+    Ok(())
+}
+
+pub(super) fn last_stride(operand: &Operand) -> isize {
+    operand.strides.last().copied().unwrap_or(0)
 }
 
 /// Returns the number of the output that is the value of a step.
@@ -310,24 +336,14 @@ impl Calls {
     ) -> Result<()> {
         let Some((&columns, outer)) = piece.split_last() else { return Ok(()) };
         let base = buffer.room(self.bytes);
-        let mut addresses: SmallVec<[usize; 8]> = SmallVec::new();
-        for row in 0..outer.iter().product() {
-            addresses.clear();
-            addresses.extend(operands.arrays().map(|operand| {
-                let (mut address, mut rest) = (operand.address as usize, row);
-                for axis in (0..outer.len()).rev() {
-                    address = offset(address, rest % outer[axis], operand.strides[axis]);
-                    rest /= outer[axis];
-                }
-                address
-            }));
+        for_each_row(outer, operands, |addresses| {
             for start in (0..columns).step_by(self.elements) {
                 let length = self.elements.min(columns - start);
                 // SAFETY: passed on to the caller, for a part of the piece.
-                unsafe { self.part(&addresses, start, length, base)? };
+                unsafe { self.part(addresses, start, length, base)? };
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Computes the elements from `start` of rows at these addresses; `base` is the address of the places.
@@ -384,8 +400,4 @@ impl Call {
         let body = Body::Loop { routine, cells: [Cell([0; 16]); 4], repeated: 0 };
         Call { body, arguments: smallvec![from], value: to, is_single }
     }
-}
-
-fn last_stride(operand: &Operand) -> isize {
-    operand.strides.last().copied().unwrap_or(0)
 }

@@ -1,5 +1,6 @@
 //! Element-wise operations.
 
+mod row;
 mod source;
 mod tiles;
 
@@ -13,6 +14,7 @@ use hal::error::{Error, Result};
 use hal::function::{Function, UnaryFunction};
 use hal::operation::{Elementwise, Formula, Fused, Input, Operand, Strides, Term};
 use hal::scalar::Scalar;
+pub use row::{ROW, ROW_OPTIONS, row_source};
 use rustc_hash::FxHasher;
 use smallvec::SmallVec;
 use std::fmt::Debug;

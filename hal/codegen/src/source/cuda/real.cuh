@@ -241,8 +241,8 @@ struct RealFunctions {
     }
     static METHOD T fmod(T x, T y) { return m_fmod(x, y); }
     static METHOD T power(T x, T y) { return m_pow(x, y); }
-    static METHOD T minimum(T x, T y) { return x < y || x != x ? x : y; }
-    static METHOD T maximum(T x, T y) { return x > y || x != x ? x : y; }
+    static METHOD T minimum(T x, T y) { return x <= y || x != x ? x : y; }
+    static METHOD T maximum(T x, T y) { return x >= y || x != x ? x : y; }
     static METHOD T ldexp(T x, T y) {
         const T bound = (T)100000;
         const T exponent = y > bound ? bound : y < -bound ? -bound : y;
