@@ -9,12 +9,13 @@ use crate::compile;
 use crate::seal::unsealed;
 use codegen::source::{ROW, ROW_OPTIONS, row_source};
 use hal::operation::{Description, Formula, Fused, Input, Mapped, Operand, Operation, Reduce};
-use hal::process::ProcessMutex;
+use hal::process::{self, ProcessMutex};
 use hal::{Error, Result};
 use host_executor::Library;
 use host_kernels::{CompiledRow, RowFunction};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Once};
 use std::thread;
 
 /// The number of elements, each counted once for every step, before a formula is compiled. A compiled loop saves about
@@ -94,8 +95,22 @@ pub(crate) fn find(operation: &Operation) -> Option<Arc<CompiledRow>> {
     None
 }
 
+/// The number of compilations that have begun and not ended.
+static COMPILING: AtomicUsize = AtomicUsize::new(0);
+
+extern "C" fn at_exit() {
+    if COMPILING.load(Ordering::Relaxed) > 0 {
+        host_executor::remove_temporary_folders();
+    }
+}
+
 /// Compiles a formula on another thread.
 fn compile_later(key: Key) {
+    static AT_EXIT: Once = Once::new();
+    // SAFETY: the function needs nothing that exit handlers destroy.
+    AT_EXIT.call_once(|| unsafe {
+        libc::atexit(at_exit);
+    });
     let compile = move || match compile_row(&key) {
         Ok(Some(row)) => {
             ENTRIES.lock().insert(key, Entry::Compiled(Arc::new(row)));
@@ -117,15 +132,21 @@ fn compile_row((formula, repeated): &Key) -> Result<Option<CompiledRow>> {
     let Some(source) = row_source(formula, is_repeated) else { return Ok(None) };
     let library = {
         let _turn = TURN.lock();
-        let compiled = compile::compile(&source, "fused.cu", ROW_OPTIONS, false)?;
+        if process::is_exiting() {
+            return Ok(None);
+        }
+        COMPILING.fetch_add(1, Ordering::Relaxed);
+        let compiled = compile::compile(&source, "fused.cu", ROW_OPTIONS, false);
+        COMPILING.fetch_sub(1, Ordering::Relaxed);
+        let compiled = compiled?;
         let image = unsealed(&compiled.code).map_err(|what| Error::invalid("compile", what))?;
         // SAFETY: the code of this compilation, which has no initialisers.
         unsafe { Library::load(image) }.map_err(compile::error)?
     };
-    let Some((address, size)) = library.variable(ROW) else {
+    let found = library.variable(ROW).filter(|&(_, bytes)| bytes == size_of::<RowFunction>());
+    let Some((address, _)) = found else {
         return Err(Error::unsupported("compile", "the compiled loop has no address"));
     };
-    assert_eq!(size, size_of::<RowFunction>(), "the size of an address");
     // SAFETY: the variable of this type in the loaded library, which is never unloaded.
     let run = unsafe { (address as *const RowFunction).read() };
     std::mem::forget(library);

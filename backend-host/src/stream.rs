@@ -310,6 +310,8 @@ impl StreamCore for HostStream {
     }
 
     unsafe fn execute(&self, operation: &Operation) -> Result<()> {
+        // The caller then queues separate operations, so that this is no failure of the stream.
+        host_kernels::check_worthwhile(operation)?;
         self.status.during(|| {
             if let Some(_turn) = self.at_once() {
                 // SAFETY: the caller's promise.

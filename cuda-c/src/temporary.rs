@@ -49,7 +49,7 @@ impl TemporaryFolder {
         loop {
             let count = COUNT.fetch_add(1, Ordering::Relaxed);
             let now = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |it| it.subsec_nanos());
-            let path = base.join(format!("{NAME}{}-{now:x}-{count}", std::process::id()));
+            let path = base.join(format!("{}{now:x}-{count}", own_prefix()));
             match builder.create(&path) {
                 Ok(()) => return Ok(TemporaryFolder { path }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -64,6 +64,18 @@ impl TemporaryFolder {
         }
     }
 
+    /// Removes the folders of this process from the system's folder of temporary files. A thread that the end of the
+    /// process stops cannot remove its own.
+    pub fn remove_all_of_this_process() {
+        let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
+        let own = own_prefix();
+        for entry in entries.flatten() {
+            if entry.file_name().to_string_lossy().starts_with(&own) {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+
     /// Returns true for the names of temporary folders.
     pub fn is_one(name: &OsStr) -> bool {
         name.to_string_lossy().starts_with(NAME)
@@ -74,6 +86,10 @@ impl TemporaryFolder {
         drop(std::mem::take(&mut self.path));
         std::mem::forget(self);
     }
+}
+
+fn own_prefix() -> String {
+    format!("{NAME}{}-", std::process::id())
 }
 
 impl Drop for TemporaryFolder {

@@ -11,7 +11,7 @@
 mod check;
 mod formula;
 
-pub use formula::{Formula, FormulaValues, Fused, Step, Term};
+pub use formula::{ElementMap, Formula, FormulaValues, Fused, Step, Term};
 
 use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
@@ -49,7 +49,8 @@ pub struct Elementwise {
 pub enum Mapped {
     /// The elements of the input.
     Identity(Operand),
-    /// The values of a formula. They are combined in the order of the elements of the array that they would be in.
+    /// The values of a formula, their squared distances or their positions. They are combined in the order of the
+    /// elements of the array that they would be in.
     Formula(Box<FormulaValues>),
     /// The products of two inputs' elements, computed in the reduction's type (a dot product).
     Product(Operand, Operand),
@@ -64,6 +65,24 @@ pub enum Mapped {
     Position(Operand),
 }
 
+impl Mapped {
+    /// Returns what is combined for each element, and the elements: those of an array, or the array in which a formula's
+    /// values would be. Returns `None` for products and selected elements.
+    pub fn elements(&self) -> Option<(ElementMap, &Operand)> {
+        match self {
+            Mapped::Identity(elements) => Some((ElementMap::Identity, elements)),
+            Mapped::SquaredDeviation(elements) => Some((ElementMap::SquaredDeviation, elements)),
+            Mapped::Position(elements) => Some((ElementMap::Position, elements)),
+            Mapped::Formula(it) => Some((it.map, &it.values)),
+            Mapped::Product(..) | Mapped::Indexed(_) => None,
+        }
+    }
+
+    fn is_squares(&self) -> bool {
+        matches!(self.elements(), Some((ElementMap::SquaredDeviation, _)))
+    }
+}
+
 /// The last step of a reduction, applied to each complete value in the computing type. All except
 /// `Identity` are for sums in inexact types.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -73,7 +92,7 @@ pub enum Epilogue {
     Identity,
     /// Division by a number.
     Quotient(f64),
-    /// Division by a number, then the square root. The sum combines [`Mapped::SquaredDeviation`].
+    /// Division by a number, then the square root. The sum combines squared deviations.
     RootOfQuotient(f64),
 }
 

@@ -49,3 +49,4 @@ pub use launch::{Schedule, Shape};
 pub use library::{Library, Parameter};
 pub use options::DEFAULT_ARCHITECTURE;
 pub use shared_memory::MOST_SHARED_BYTES;
+pub use temporary::remove_temporary_folders;

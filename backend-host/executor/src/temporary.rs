@@ -9,6 +9,11 @@ use std::process::Output;
 /// A private folder for a compiler's files. Dropping the object removes the folder.
 pub(crate) struct Folder(TemporaryFolder);
 
+/// Removes the temporary folders of compilations that the end of the process stops.
+pub fn remove_temporary_folders() {
+    TemporaryFolder::remove_all_of_this_process();
+}
+
 impl Deref for Folder {
     type Target = TemporaryFolder;
 

@@ -58,6 +58,18 @@ use hal::operation::{Description, Operation};
 use rayon_core::ThreadPool;
 use std::sync::Arc;
 
+/// Refuses an operation that cannot combine the values of its formula, or takes longer than separate operations. A queued
+/// operation cannot tell its caller.
+///
+/// # Errors
+/// `Unsupported`.
+pub fn check_worthwhile(operation: &Operation) -> Result<()> {
+    match operation.description() {
+        Description::Reduce(operation) => reduce::check_worthwhile(operation),
+        _ => Ok(()),
+    }
+}
+
 /// Executes an operation before it returns.
 ///
 /// `pool` is called for threads only if there is enough work for several. If it returns `None`, the calling

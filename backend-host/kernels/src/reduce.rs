@@ -19,9 +19,9 @@ use super::parallel::Workers;
 use super::reduce_input::{ReduceInput, Scratch};
 use super::strided::{count, for_each, offset, stride, widest, without};
 use super::tile::{self, Output};
-use super::values::Values;
+use super::values::{self, Values};
 use hal::function::{Reduction, Start};
-use hal::operation::{Epilogue, Mapped, Operand, Reduce, Shape};
+use hal::operation::{ElementMap, Epilogue, FormulaValues, Mapped, Operand, Reduce, Shape};
 use hal::{Complex, DType, Error, ErrorKind, Result, Scalar, Status};
 use position::SEGMENTED;
 use std::ops::Range;
@@ -63,6 +63,39 @@ struct Reducer<'a> {
     decisive: Option<u8>,
 }
 
+/// Refuses a formula whose values cannot be combined in their order, or deviations and positions of values that would be
+/// computed slowly twice.
+pub(super) fn check_worthwhile(operation: &Reduce) -> Result<()> {
+    let Reduce { shape, input, output, .. } = operation;
+    let Mapped::Formula(it) = input else { return Ok(()) };
+    if it.map == ElementMap::Identity {
+        let (kept, folded) = kept_and_folded(operation);
+        return Reducer::new(operation, (None, None), kept, folded).map(|_| ());
+    }
+    let nearest = (0..shape.len())
+        .filter(|&axis| shape[axis] > 1)
+        .min_by_key(|&axis| stride(&it.values.strides, axis).unsigned_abs());
+    let is_line = nearest.is_none_or(|axis| stride(&output.strides, axis) == 0);
+    let is_quick = is_line && !it.formula.is_long() && values::is_flat(it);
+    match is_quick {
+        true => Ok(()),
+        false => Err(unsupported(format!("a formula for {:?} in two passes", it.map))),
+    }
+}
+
+/// Returns the shape with reduced axes of length 1, and the shape with kept axes of length 1.
+fn kept_and_folded(operation: &Reduce) -> (Shape, Shape) {
+    let Reduce { shape, output, .. } = operation;
+    let mut kept = shape.clone();
+    let mut folded = shape.clone();
+    for axis in 0..shape.len() {
+        let reduced = stride(&output.strides, axis) == 0;
+        let one = if reduced { &mut kept } else { &mut folded };
+        one[axis] = 1;
+    }
+    (kept, folded)
+}
+
 /// Executes a reduction.
 ///
 /// # Safety
@@ -74,12 +107,10 @@ pub(super) unsafe fn run(
 ) -> Result<()> {
     // SAFETY: passed on to the caller.
     unsafe {
-        match &operation.input {
-            Mapped::SquaredDeviation(elements) => deviations(operation, elements, workers),
-            Mapped::Position(elements) => positions(operation, elements, workers),
-            Mapped::Identity(_) | Mapped::Formula(_) | Mapped::Product(..) | Mapped::Indexed(_) => {
-                pass(operation, None, row, workers)
-            }
+        match operation.input.elements().map(|(map, _)| map) {
+            Some(ElementMap::SquaredDeviation) => deviations(operation, row, workers),
+            Some(ElementMap::Position) => positions(operation, row, workers),
+            Some(ElementMap::Identity) | None => pass(operation, None, row, workers),
         }
     }
 }
@@ -94,14 +125,8 @@ unsafe fn pass(
     row: Option<&CompiledRow>,
     workers: &Workers<'_>,
 ) -> Result<()> {
-    let Reduce { reduction, shape, output, .. } = operation;
-    let mut kept = shape.clone();
-    let mut folded = shape.clone();
-    for axis in 0..shape.len() {
-        let reduced = stride(&output.strides, axis) == 0;
-        let one = if reduced { &mut kept } else { &mut folded };
-        one[axis] = 1;
-    }
+    let Reduce { reduction, output, .. } = operation;
+    let (kept, folded) = kept_and_folded(operation);
     if count(&kept) == 0 {
         return Ok(());
     }
@@ -382,10 +407,10 @@ impl Reference {
     unsafe fn new(
         operation: &Reduce,
         (reduction, compute, epilogue): (Reduction, DType, Epilogue),
-        elements: &Operand,
+        row: Option<&CompiledRow>,
         workers: &Workers<'_>,
     ) -> Result<Self> {
-        let Reduce { shape, output, .. } = operation;
+        let Reduce { shape, input, output, .. } = operation;
         let mut size = compute.size();
         let mut strides = output.strides.clone();
         for axis in (0..shape.len()).rev().filter(|&axis| stride(&output.strides, axis) != 0) {
@@ -402,13 +427,26 @@ impl Reference {
             reduction,
             compute,
             shape: shape.clone(),
-            input: Mapped::Identity(elements.clone()),
+            input: themselves(input),
             output: operand.clone(),
             epilogue,
         };
         // SAFETY: passed on to the caller; the results have separate memory.
-        unsafe { pass(&values, None, None, workers)? };
+        unsafe { pass(&values, None, row, workers)? };
         Ok(Reference { operand, _memory: memory })
+    }
+}
+
+/// Returns the elements or values of an input, without what is computed for each.
+fn themselves(input: &Mapped) -> Mapped {
+    match input {
+        Mapped::SquaredDeviation(elements) | Mapped::Position(elements) => {
+            Mapped::Identity(elements.clone())
+        }
+        Mapped::Formula(it) => {
+            Mapped::Formula(Box::new(FormulaValues { map: ElementMap::Identity, ..(**it).clone() }))
+        }
+        other => other.clone(),
     }
 }
 
@@ -426,15 +464,19 @@ fn no_memory(bytes: usize) -> Error {
 ///
 /// # Safety
 /// See [`hal::operation`].
-unsafe fn deviations(operation: &Reduce, elements: &Operand, workers: &Workers<'_>) -> Result<()> {
+unsafe fn deviations(
+    operation: &Reduce,
+    row: Option<&CompiledRow>,
+    workers: &Workers<'_>,
+) -> Result<()> {
     let Reduce { compute, shape, output, .. } = operation;
     let reduced = (0..shape.len()).filter(|&axis| stride(&output.strides, axis) == 0);
     let count = reduced.map(|axis| shape[axis]).product::<usize>();
     let mean = (Reduction::Sum, *compute, Epilogue::Quotient(count as f64));
     // SAFETY: the means belong to this call; the rest is passed on to the caller.
     unsafe {
-        let means = Reference::new(operation, mean, elements, workers)?;
-        pass(operation, Some(&means.operand), None, workers)
+        let means = Reference::new(operation, mean, row, workers)?;
+        pass(operation, Some(&means.operand), row, workers)
     }
 }
 
@@ -442,21 +484,27 @@ unsafe fn deviations(operation: &Reduce, elements: &Operand, workers: &Workers<'
 ///
 /// # Safety
 /// See [`hal::operation`].
-unsafe fn positions(operation: &Reduce, elements: &Operand, workers: &Workers<'_>) -> Result<()> {
-    // SAFETY: passed on to the caller.
-    if unsafe { position::along_axis(operation, elements, workers) } {
-        return Ok(());
+unsafe fn positions(
+    operation: &Reduce,
+    row: Option<&CompiledRow>,
+    workers: &Workers<'_>,
+) -> Result<()> {
+    if let Mapped::Position(elements) = &operation.input {
+        // SAFETY: passed on to the caller.
+        if unsafe { position::along_axis(operation, elements, workers) } {
+            return Ok(());
+        }
     }
     let Reduce { reduction, compute, shape, output, .. } = operation;
     let extreme = (*reduction, *compute, Epilogue::Identity);
     // SAFETY: passed on to the caller.
-    let extremes = unsafe { Reference::new(operation, extreme, elements, workers)? };
+    let extremes = unsafe { Reference::new(operation, extreme, row, workers)? };
     let reduced = (0..shape.len()).filter(|&axis| stride(&output.strides, axis) == 0);
     let longest = reduced.map(|axis| shape[axis]).max().unwrap_or(1);
     let index = if i32::try_from(longest).is_ok() { DType::Int32 } else { DType::Int64 };
     let first = Reduce { reduction: Reduction::Minimum, compute: index, ..operation.clone() };
     // SAFETY: passed on to the caller.
-    unsafe { pass(&first, Some(&extremes.operand), None, workers) }
+    unsafe { pass(&first, Some(&extremes.operand), row, workers) }
 }
 
 /// Applies the epilogue to `length` packed values of an inexact type at this address.

@@ -11,7 +11,7 @@ use super::strided::stride;
 use super::tile::{self, BUFFER, InputOperand, Ready};
 use super::values::{Values, Window};
 use hal::function::{BinaryFunction, Function, Reduction};
-use hal::operation::{Mapped, Operand, Reduce, Strides};
+use hal::operation::{ElementMap, Mapped, Operand, Reduce, Strides};
 use hal::{DType, Result};
 use std::mem::MaybeUninit;
 use std::slice::{from_raw_parts, from_raw_parts_mut};
@@ -34,10 +34,8 @@ impl Scratch {
 /// The source of the elements.
 #[derive(Clone, Copy, Debug)]
 enum Source<'a> {
-    /// An array.
+    /// An array, or the values of a formula at the places where they would be in an array at the address 0.
     Identity(InputOperand<'a>),
-    /// The values of a formula, at the places where they would be in an array at the address 0.
-    Formula(InputOperand<'a>),
     /// The products of the elements of two arrays.
     Product(InputOperand<'a>, InputOperand<'a>, Routine),
     /// Elements selected by indices, and their conversion to the computing type.
@@ -78,7 +76,7 @@ pub(super) struct Match {
 #[derive(Clone, Debug)]
 pub(super) struct ReduceInput<'a> {
     source: Source<'a>,
-    /// The values of [`Source::Formula`].
+    /// The values of a formula. They are the elements of the source's first array.
     values: Option<Values<'a>>,
     /// The increment of an element's position for an index along each axis.
     positions: Strides,
@@ -107,28 +105,29 @@ impl<'a> ReduceInput<'a> {
         };
         let mut positions = Strides::new();
         let mut values = None;
-        let source = match (input, about) {
-            (Mapped::Identity(operand), _) => Source::Identity(InputOperand::new(operand, compute)),
-            (Mapped::Formula(formula), _) => {
-                values = Some(Values::new(formula, row));
-                Source::Formula(InputOperand::new(&formula.values, compute))
+        if let Mapped::Formula(formula) = input {
+            values = Some(Values::new(formula, row));
+        }
+        let source = match (input, input.elements(), about) {
+            (_, Some((ElementMap::Identity, elements)), _) => {
+                Source::Identity(InputOperand::new(elements, compute))
             }
-            (Mapped::Product(first, second), _) => {
+            (Mapped::Product(first, second), ..) => {
                 let multiply = arithmetic(BinaryFunction::Multiply, compute)?;
                 let [first, second] =
                     [first, second].map(|operand| InputOperand::new(operand, compute));
                 Source::Product(first, second, multiply)
             }
-            (Mapped::Indexed(indexed), _) => {
+            (Mapped::Indexed(indexed), ..) => {
                 Source::Picked(Picker::new(indexed), cast::conversion(indexed.base.dtype, compute))
             }
-            (Mapped::SquaredDeviation(elements), Some(about)) => {
+            (_, Some((ElementMap::SquaredDeviation, elements)), Some(about)) => {
                 let both = [elements, about].map(|operand| InputOperand::new(operand, compute));
                 let subtract = arithmetic(BinaryFunction::Subtract, compute)?;
                 let multiply = arithmetic(BinaryFunction::Multiply, compute)?;
                 Source::SquaredDistance(both, Squares { subtract, multiply })
             }
-            (Mapped::Position(elements), Some(value)) => {
+            (_, Some((ElementMap::Position, elements)), Some(value)) => {
                 positions = output.strides.iter().map(|&stride| isize::from(stride == 0)).collect();
                 let dtype = elements.dtype;
                 let both = [elements, value].map(|operand| InputOperand::new(operand, dtype));
@@ -143,7 +142,7 @@ impl<'a> ReduceInput<'a> {
                 };
                 Source::Position(both, matches)
             }
-            (input, None) => return Err(unsupported(format!("a single pass over {input:?}"))),
+            (input, ..) => return Err(unsupported(format!("a single pass over {input:?}"))),
         };
         let widen = cast::conversion(compute, working);
         let (compute, working) = (compute.size(), working.size());
@@ -153,7 +152,7 @@ impl<'a> ReduceInput<'a> {
     /// Returns the addresses of the elements whose indices are all zero, and their position.
     pub(super) fn addresses(&self) -> [usize; 3] {
         match self.source {
-            Source::Identity(first) | Source::Formula(first) => [first.address, 0, 0],
+            Source::Identity(first) => [first.address, 0, 0],
             Source::Product(first, second, _)
             | Source::SquaredDistance([first, second], _)
             | Source::Position([first, second], _) => [first.address, second.address, 0],
@@ -164,7 +163,7 @@ impl<'a> ReduceInput<'a> {
     /// Returns the strides that belong to the addresses.
     pub(super) fn strides(&self) -> [&[isize]; 3] {
         match self.source {
-            Source::Identity(first) | Source::Formula(first) => [first.strides, &[], &[]],
+            Source::Identity(first) => [first.strides, &[], &[]],
             Source::Product(first, second, _)
             | Source::SquaredDistance([first, second], _)
             | Source::Position([first, second], _) => {
@@ -183,7 +182,7 @@ impl<'a> ReduceInput<'a> {
     /// Returns the number of elements of a tile that fits the buffers.
     pub(super) fn capacity(&self) -> usize {
         let largest = match self.source {
-            Source::Identity(first) | Source::Formula(first) => first.largest(),
+            Source::Identity(first) => first.largest(),
             Source::Product(first, second, _) | Source::SquaredDistance([first, second], _) => {
                 first.largest().max(second.largest())
             }
@@ -196,7 +195,7 @@ impl<'a> ReduceInput<'a> {
     /// Returns true if the elements along an axis can be combined in place.
     pub(super) fn is_direct(&self, axis: usize) -> bool {
         match self.source {
-            Source::Identity(first) | Source::Formula(first) => {
+            Source::Identity(first) => {
                 first.convert.is_none()
                     && self.widen.is_none()
                     && stride(first.strides, axis) == first.size as isize
@@ -228,11 +227,19 @@ impl<'a> ReduceInput<'a> {
         let Source::Position(both, matches) = &self.source else {
             return Match { number: Cell([0; 16]), is_found: false };
         };
-        let tile::Scratch { arguments: [one, two, three, four], staging, .. } = &mut scratch.tile;
+        let Scratch { tile, window } = scratch;
+        let tile::Scratch { arguments: [one, two, three, four], staging, .. } = tile;
         let (flags, others) = (pointer(three.address()), pointer(four.address()));
         // SAFETY: passed on to the caller; buffers that the elements fit.
         let flags = unsafe {
-            let x = both[0].load(first_place, (1, columns), false, true, one, staging);
+            let extent = (1, columns);
+            let x = match &self.values {
+                None => both[0].load(first_place, extent, false, true, one, staging),
+                Some(values) => {
+                    let address = values.load(first_place, extent, window, one.address());
+                    Ready::packed(address, columns, both[0].size)
+                }
+            };
             let y = both[1].load(second_place, (1, columns), false, true, two, staging);
             matches.find([x, y], flags, others, columns);
             from_raw_parts(flags, columns)
@@ -262,30 +269,19 @@ impl<'a> ReduceInput<'a> {
         let tile::Scratch { arguments: [one, two, three, four], value, staging } = tile;
         let by_rows = by_rows && self.widen.is_none();
         let length = extent.0 * extent.1;
-        let packed = |address, size: usize| Ready {
-            address,
-            row: (extent.1 * size) as isize,
-            repeated: false,
-            packed: true,
-        };
-        let ready = match &self.source {
+        let packed = |address, size: usize| Ready::packed(address, extent.1, size);
+        // The values of a formula, in the type of the source's first array.
+        let computed = self.values.as_ref().map(|values| {
             // SAFETY: passed on to the caller.
-            Source::Identity(argument) => unsafe {
-                argument.load(first_place, extent, by_rows, false, one, staging)
+            unsafe { values.load(first_place, extent, window, three.address()) }
+        });
+        let ready = match &self.source {
+            Source::Identity(argument) => match computed {
+                // SAFETY: passed on to the caller.
+                None => unsafe { argument.load(first_place, extent, by_rows, false, one, staging) },
+                // SAFETY: packed values, which fit the buffer.
+                Some(values) => unsafe { argument.converted(values, extent, one) },
             },
-            Source::Formula(argument) => {
-                let mut address = 0;
-                if let Some(values) = &self.values {
-                    // SAFETY: passed on to the caller.
-                    address = unsafe { values.load(first_place, extent, window, two.address()) };
-                }
-                if let Some(convert) = argument.convert {
-                    let source = std::mem::replace(&mut address, one.address());
-                    // SAFETY: packed elements, which fit the buffer.
-                    unsafe { cast::convert(convert, source, address, length) };
-                }
-                packed(address, self.compute)
-            }
             Source::Product(first, second, multiply) => {
                 // SAFETY: passed on to the caller.
                 let [x, y] = unsafe {
@@ -304,7 +300,10 @@ impl<'a> ReduceInput<'a> {
                 // SAFETY: passed on to the caller.
                 let (x, y) = unsafe {
                     (
-                        first.load(first_place, extent, false, true, one, staging),
+                        match computed {
+                            None => first.load(first_place, extent, false, true, one, staging),
+                            Some(values) => first.converted(values, extent, one),
+                        },
                         second.load(second_place, extent, false, true, two, staging),
                     )
                 };
@@ -323,7 +322,10 @@ impl<'a> ReduceInput<'a> {
                 // SAFETY: passed on to the caller.
                 let (x, y) = unsafe {
                     (
-                        first.load(first_place, extent, false, true, one, staging),
+                        match computed {
+                            None => first.load(first_place, extent, false, true, one, staging),
+                            Some(values) => first.converted(values, extent, one),
+                        },
                         second.load(second_place, extent, false, true, two, staging),
                     )
                 };

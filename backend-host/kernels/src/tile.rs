@@ -58,6 +58,13 @@ pub(super) struct Ready {
     pub(super) packed: bool,
 }
 
+impl Ready {
+    /// Returns packed elements.
+    pub(super) fn packed(address: usize, columns: usize, size: usize) -> Ready {
+        Ready { address, row: (columns * size) as isize, repeated: false, packed: true }
+    }
+}
+
 /// An operand that is read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InputOperand<'a> {
@@ -90,6 +97,23 @@ impl<'a> InputOperand<'a> {
             convert: cast::conversion(operand.dtype, wanted),
             staged: false,
         }
+    }
+
+    /// Returns packed elements in the type that the loop needs.
+    ///
+    /// # Safety
+    /// The elements must be readable and fit the buffer.
+    pub(super) unsafe fn converted(
+        &self,
+        address: usize,
+        (rows, columns): (usize, usize),
+        buffer: &mut Buffer,
+    ) -> Ready {
+        let Some(convert) = self.convert else { return Ready::packed(address, columns, self.size) };
+        let target = buffer.address();
+        // SAFETY: passed on to the caller.
+        unsafe { cast::convert(convert, address, target, rows * columns) };
+        Ready::packed(target, columns, self.wanted)
     }
 
     /// Returns the larger of an element's two sizes in bytes.

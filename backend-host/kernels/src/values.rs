@@ -37,19 +37,24 @@ pub(super) struct Window {
     next: usize,
 }
 
+/// Returns true if each array of a formula is contiguous, or one element.
+pub(super) fn is_flat(description: &FormulaValues) -> bool {
+    let shape = &description.shape;
+    description.arrays().all(|array| {
+        let is_one =
+            (0..shape.len()).all(|axis| shape[axis] == 1 || stride(&array.strides, axis) == 0);
+        is_one || matches!(array.strides[..], [stride] if stride == array.dtype.size() as isize)
+    })
+}
+
 impl<'a> Values<'a> {
     pub(super) fn new(description: &'a FormulaValues, row: Option<&'a CompiledRow>) -> Values<'a> {
         let FormulaValues { formula, values, shape, .. } = description;
-        let is_flat = description.arrays().all(|array| {
-            let is_one =
-                (0..shape.len()).all(|axis| shape[axis] == 1 || stride(&array.strides, axis) == 0);
-            is_one || matches!(array.strides[..], [stride] if stride == array.dtype.size() as isize)
-        });
         Values {
             description,
             places: Places::of(formula),
             row,
-            is_flat,
+            is_flat: is_flat(description),
             size: values.dtype.size(),
             count: shape.iter().product(),
             failure: OnceLock::new(),
@@ -143,7 +148,7 @@ impl<'a> Values<'a> {
             // SAFETY: passed on to the caller.
             return unsafe { self.strided(from, &smallvec![length], to, memory) };
         }
-        let FormulaValues { formula, values, shape, inputs } = self.description;
+        let FormulaValues { formula, values, shape, inputs, .. } = self.description;
         let dtype = values.dtype;
         let mut steps = Steps::new(formula, &self.places, length, self.row, memory);
         let (mut at, end) = (number, number + length);

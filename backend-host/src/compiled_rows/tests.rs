@@ -4,8 +4,8 @@ use super::{WORTH_COMPILING, compile_row, find};
 use codegen::source::row_source;
 use hal::function::{BinaryFunction, Function, Reduction, UnaryFunction};
 use hal::operation::{
-    Description, Epilogue, Formula, FormulaValues, Fused, Input, Mapped, Operand, Operation,
-    Reduce, Step, Term,
+    Description, ElementMap, Epilogue, Formula, FormulaValues, Fused, Input, Mapped, Operand,
+    Operation, Reduce, Step, Term,
 };
 use hal::{DType, Scalar};
 use host_kernels::CompiledRow;
@@ -270,6 +270,7 @@ fn rows_of_other_arrangements_have_the_same_bits() {
         let (from, to) = (operand(&mut [], single), operand(&mut sum, single));
         let values = FormulaValues {
             formula: product(),
+            map: ElementMap::Identity,
             values: Operand { address: 0, ..from },
             shape: [COUNT].into_iter().collect(),
             inputs: [&mut x, &mut y].map(|words| Input::Array(operand(words, single))).into(),

@@ -9,7 +9,8 @@ use hal::function::{BinaryFunction, Reduction};
 use hal::iteration::{Moves, simplify};
 use hal::memory::{Access, AccessGuard, Use};
 use hal::operation::{
-    Description, Epilogue, FormulaValues, Indexed, Mapped, Operation, Reduce, Shape, Strides,
+    Description, ElementMap, Epilogue, FormulaValues, Indexed, Mapped, Operation, Reduce, Shape,
+    Strides,
 };
 use hal::recording::{self, Work};
 use smallvec::{SmallVec, smallvec};
@@ -36,6 +37,14 @@ impl<'a> Combined<'a> {
             | Combined::SquaredDeviations(array)
             | Combined::Positions(array) => &array.layout,
             Combined::Values(layout, ..) => layout,
+        }
+    }
+
+    fn is_positions(&self) -> bool {
+        match self {
+            Combined::Positions(_) => true,
+            Combined::Values(_, values, _) => values.map == ElementMap::Position,
+            _ => false,
         }
     }
 
@@ -87,12 +96,7 @@ impl Array {
     pub fn position(&self, reduction: Reduction, axis: isize, keep_axes: bool) -> Result<Array> {
         self.during(|| {
             check_numeric(self.dtype, self.dtype)?;
-            if !matches!(reduction, Reduction::Minimum | Reduction::Maximum) {
-                return Err(Error::invalid(
-                    "position",
-                    format!("reduction is {reduction:?}; allowed are Minimum and Maximum"),
-                ));
-            }
+            check_extreme(reduction)?;
             let axes = [axis];
             let reduced = reduced_axes(&self.layout, Some(&axes))?;
             check_not_empty(self.shape(), reduction, &reduced)?;
@@ -241,6 +245,15 @@ impl Array {
     }
 }
 
+/// Refuses reductions whose value is not one of the elements.
+pub(super) fn check_extreme(reduction: Reduction) -> Result<()> {
+    if matches!(reduction, Reduction::Minimum | Reduction::Maximum) {
+        return Ok(());
+    }
+    let detail = format!("reduction is {reduction:?}; allowed are Minimum and Maximum");
+    Err(Error::invalid("position", detail))
+}
+
 /// Queues a reduction after all checks. The axes of `output` are either the kept axes or all axes.
 pub(super) fn queue_reduction(
     (reduction, compute, epilogue): (Reduction, DType, Epilogue),
@@ -263,7 +276,7 @@ pub(super) fn queue_reduction(
         let strides = std::iter::once(smallvec![0]).chain(layouts.iter().map(along)).collect();
         (smallvec![layout.size()], strides, smallvec![0; layouts.len() + 1])
     } else {
-        let has_positions = matches!(combined, Combined::Positions(_));
+        let has_positions = combined.is_positions();
         reduction_axes(reduced, &layouts, has_positions, output)
     };
     let mut ways = strides.into_iter().zip(moved);

@@ -5,6 +5,7 @@ use super::reduce::{
     Combined, check_numeric, combined_elements, queue_reduction, reduced_axes, shape_without,
 };
 use crate::Number;
+use crate::layout::Layout;
 use hal::Scalar;
 use hal::dtype::DType;
 use hal::error::{Error, Result};
@@ -19,6 +20,11 @@ pub(super) fn mean_types(input: DType, dtype: Option<DType>) -> (DType, DType) {
         (None, true) => (input.working(), input),
         (None, false) => (DType::Float64, DType::Float64),
     }
+}
+
+/// Returns the number of combined elements, without the degrees of freedom.
+pub(super) fn divisor(layout: &Layout, axes: Option<&[isize]>, degrees: f64) -> Result<f64> {
+    Ok((combined_elements(layout, axes)? as f64 - degrees).max(0.0))
 }
 
 impl Array {
@@ -113,7 +119,7 @@ impl Array {
             }
             let (compute, result) = mean_types(self.dtype, dtype);
             let (compute, result) = (compute.real(), result.real());
-            let divisor = (combined_elements(self.layout(), axes)? as f64 - degrees).max(0.0);
+            let divisor = divisor(self.layout(), axes, degrees)?;
             let along = (axes, keep_axes);
             if !self.dtype.is_complex() {
                 let squares = Combined::SquaredDeviations(self);

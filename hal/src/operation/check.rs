@@ -1,8 +1,8 @@
 //! Checks of operations, as far as a description shows their properties.
 
 use super::{
-    Description, Elementwise, Epilogue, Gather, Indexed, Input, Mapped, MatrixProduct, Nonzero,
-    Operand, Random, RandomSource, Reduce, Scan, Scatter, Sequence, Sort, shape_text,
+    Description, ElementMap, Elementwise, Epilogue, Gather, Indexed, Input, Mapped, MatrixProduct,
+    Nonzero, Operand, Random, RandomSource, Reduce, Scan, Scatter, Sequence, Sort, shape_text,
 };
 use super::{check_strides, is_record};
 use crate::Complex;
@@ -127,12 +127,10 @@ impl Reduce {
         }
         check_strides("reduce", shape.len(), operands())?;
         self.check_epilogue()?;
-        match input {
-            Mapped::SquaredDeviation(elements) => self.check_deviations(elements),
-            Mapped::Position(elements) => self.check_positions(elements),
-            Mapped::Identity(_) | Mapped::Formula(_) | Mapped::Product(..) | Mapped::Indexed(_) => {
-                Ok(())
-            }
+        match input.elements() {
+            Some((ElementMap::SquaredDeviation, elements)) => self.check_deviations(elements),
+            Some((ElementMap::Position, elements)) => self.check_positions(elements),
+            Some((ElementMap::Identity, _)) | None => Ok(()),
         }
     }
 
@@ -142,7 +140,7 @@ impl Reduce {
         if *epilogue == Epilogue::Identity
             || *reduction == Reduction::Sum
                 && compute.is_inexact()
-                && (!is_root || matches!(input, Mapped::SquaredDeviation(_)))
+                && (!is_root || input.is_squares())
         {
             return Ok(());
         }

@@ -201,6 +201,17 @@ impl Fused {
     }
 }
 
+/// What a reduction combines for each element of an array or value of a formula.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ElementMap {
+    /// The element itself.
+    Identity,
+    /// As in [`Mapped::SquaredDeviation`](super::Mapped).
+    SquaredDeviation,
+    /// As in [`Mapped::Position`](super::Mapped).
+    Position,
+}
+
 /// The values of a formula. A reduction reads them like the elements of an array, but they are not stored.
 ///
 /// The values are in the order of that array's memory: the value of the inputs' elements at an index is the `n`-th
@@ -209,6 +220,8 @@ impl Fused {
 pub struct FormulaValues {
     /// The functions, with one output.
     pub formula: Formula,
+    /// What is combined for each value.
+    pub map: ElementMap,
     /// The array. Its elements follow each other in memory, from the address 0.
     pub values: Operand,
     /// The extents of the inputs. Their product is the number of values.
@@ -220,7 +233,7 @@ pub struct FormulaValues {
 impl FormulaValues {
     /// Checks a formula whose values are the elements of an operation on `elements`.
     pub(super) fn check(&self, call: &'static str, elements: &[usize]) -> Result<()> {
-        let FormulaValues { formula, values, shape, inputs } = self;
+        let FormulaValues { formula, values, shape, inputs, .. } = self;
         check_strides(call, shape.len(), arrays(inputs))?;
         let number = |shape: &[usize]| {
             shape.iter().try_fold(1_usize, |count, &extent| count.checked_mul(extent))

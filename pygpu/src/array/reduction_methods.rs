@@ -125,7 +125,15 @@ macro_rules! with_ddof {
                         return given.moment(slf, stringify!($method), Some(ddof));
                     }
                     let dtype = given.dtype()?;
-                    given.compute(slf, |array, axes, keeps| array.$function(dtype, axes, keeps, ddof))
+                    let fused = given.fused(slf, false, |expression, axes, keeps| {
+                        expression.$function(dtype, axes, keeps, ddof)
+                    })?;
+                    match fused {
+                        Some(value) => Ok(value),
+                        None => given.compute(slf, |array, axes, keeps| {
+                            array.$function(dtype, axes, keeps, ddof)
+                        }),
+                    }
                 }
             )*
         }

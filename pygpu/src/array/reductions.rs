@@ -9,8 +9,9 @@ use crate::errors::OrRaise;
 use crate::fused_block;
 use crate::integer::argument;
 use gpuarray::function::Reduction;
+use gpuarray::layout::shape_text;
 use gpuarray::{Array, DType, Expression, Kind};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyTuple};
 use smallvec::SmallVec;
@@ -350,17 +351,36 @@ pub(crate) fn reduce<'py>(
     arguments.reduce(expect_array("a", a)?, reduction.get().value())
 }
 
-/// Returns the positions of the smallest or largest elements along an axis.
+/// Returns the positions of the smallest or largest elements along an axis; of all elements if `axis` is None.
 #[pyfunction]
 #[pyo3(signature = (reduction, a, axis, keepdims))]
 pub(crate) fn position<'py>(
     reduction: &Bound<'py, PyReduction>,
     a: &Bound<'py, PyAny>,
-    #[pyo3(from_py_with = crate::integer::argument::axis)] axis: isize,
+    axis: OptionalAny<'_, 'py>,
     keepdims: bool,
 ) -> Object<'py> {
-    let a = expect_array("a", a)?;
-    let (array, reduction) = (a.get().array()?, reduction.get().value());
-    let result = run_on(a, array.size(), || array.position(reduction, axis, keepdims))?;
-    wrap_like(a, result, None)
+    let (a, reduction) = (expect_array("a", a)?, reduction.get().value());
+    let layout = a.get().layout()?;
+    let axis = axis.filter(|axis| !axis.is_none()).map(argument::axis).transpose()?;
+    let axis = axis.filter(|axis| layout.ndim() > 0 || !matches!(axis, 0 | -1));
+    let length = match axis {
+        None => layout.size(),
+        Some(axis) => layout.shape()[layout.normalize_axis(axis).or_raise()?],
+    };
+    if length == 0 {
+        let shape = shape_text(layout.shape());
+        return Err(PyValueError::new_err(format!(
+            "attempt to get the position of an extreme element of an empty sequence: a has shape {shape}"
+        )));
+    }
+    let find = |expression: &Expression| expression.position(reduction, axis, keepdims);
+    if fused_block::is_on()
+        && let Some(found) = fused::combine(a, find)?
+    {
+        return Ok(found);
+    }
+    let array = a.get().array()?;
+    let find = || find(&Expression::from(array));
+    wrap_like(a, run_on(a, array.size(), find)?, None)
 }

@@ -141,10 +141,19 @@ fn leaf(context: &Context, random: &mut Random, shape: &[usize]) -> Result<Array
     }
 }
 
-/// A reduction, or a mean if there is none.
+#[derive(Clone, Copy, Debug)]
+enum Combination {
+    Reduction(Reduction),
+    Mean,
+    Variance,
+    Deviation,
+    Position(Reduction),
+}
+
+/// A reduction along axes. Positions are along the first of them.
 #[derive(Debug)]
 struct How {
-    reduction: Option<Reduction>,
+    combination: Combination,
     dtype: DType,
     axes: Option<Vec<isize>>,
     keep_axes: bool,
@@ -152,35 +161,63 @@ struct How {
 
 impl How {
     fn of_array(&self, array: &Array) -> Result<Array> {
-        let axes = self.axes.as_deref();
-        match self.reduction {
-            Some(reduction) => array.reduce(reduction, self.dtype, axes, self.keep_axes),
-            None => array.mean(None, axes, self.keep_axes),
+        let (axes, keeps) = (self.axes.as_deref(), self.keep_axes);
+        match self.combination {
+            Combination::Reduction(reduction) => array.reduce(reduction, self.dtype, axes, keeps),
+            Combination::Mean => array.mean(None, axes, keeps),
+            Combination::Variance => array.variance(None, axes, keeps, 1.0),
+            Combination::Deviation => array.standard_deviation(None, axes, keeps, 0.0),
+            Combination::Position(extreme) => match self.axis() {
+                Some(axis) => array.position(extreme, axis, keeps),
+                None => {
+                    let found = array.reshape(&[-1], Order::C)?.position(extreme, 0, false)?;
+                    let ones = vec![1; if keeps { array.shape().len() } else { 0 }];
+                    found.reshape(&ones, Order::C)
+                }
+            },
         }
     }
 
+    fn axis(&self) -> Option<isize> {
+        self.axes.as_ref().and_then(|axes| axes.first().copied())
+    }
+
     fn of_expression(&self, expression: &Expression) -> Result<Array> {
-        let axes = self.axes.as_deref();
-        match self.reduction {
-            Some(reduction) => expression.reduce(reduction, self.dtype, axes, self.keep_axes),
-            None => expression.mean(None, axes, self.keep_axes),
+        let (axes, keeps) = (self.axes.as_deref(), self.keep_axes);
+        match self.combination {
+            Combination::Reduction(reduction) => {
+                expression.reduce(reduction, self.dtype, axes, keeps)
+            }
+            Combination::Mean => expression.mean(None, axes, keeps),
+            Combination::Variance => expression.variance(None, axes, keeps, 1.0),
+            Combination::Deviation => expression.standard_deviation(None, axes, keeps, 0.0),
+            Combination::Position(extreme) => expression.position(extreme, self.axis(), keeps),
         }
     }
 }
 
 fn reduction(random: &mut Random, array: &Array) -> How {
-    let number = random.below(Reduction::ALL.len() + 1);
-    let reduction = Reduction::ALL.get(number).copied();
+    let number = random.below(Reduction::ALL.len() + 5);
+    let combination = match Reduction::ALL.get(number) {
+        Some(&reduction) => Combination::Reduction(reduction),
+        None => [
+            Combination::Mean,
+            Combination::Variance,
+            Combination::Deviation,
+            Combination::Position(Reduction::Minimum),
+            Combination::Position(Reduction::Maximum),
+        ][number - Reduction::ALL.len()],
+    };
     let own = array.dtype();
-    let dtype = match (random.below(3), reduction) {
-        (0, Some(reduction)) => reduction.numpy_compute(own),
+    let dtype = match (random.below(3), combination) {
+        (0, Combination::Reduction(reduction)) => reduction.numpy_compute(own),
         (1, _) if !own.is_complex() => DType::Float64,
         _ => own,
     };
     let ndim = array.shape().len();
     let axes: Vec<isize> = (0..ndim as isize).filter(|_| random.below(2) == 1).collect();
     let axes = Some(axes).filter(|axes| axes.len() < ndim);
-    How { reduction, dtype, axes, keep_axes: random.below(3) == 0 }
+    How { combination, dtype, axes, keep_axes: random.below(3) == 0 }
 }
 
 /// Runs a program. Returns a description of the first difference.
@@ -369,21 +406,31 @@ fn reductions_have_the_values_of_those_of_arrays(context: &Context) -> Outcome {
             for function in [BinaryFunction::Multiply, BinaryFunction::Less] {
                 let expression = || binary(function, a, b);
                 let array = expression()?.evaluate()?;
-                for reduction in [Reduction::Sum, Reduction::Maximum, Reduction::Any] {
-                    let compute = reduction.numpy_compute(array.dtype());
+                let combinations = [
+                    Combination::Reduction(Reduction::Sum),
+                    Combination::Reduction(Reduction::Maximum),
+                    Combination::Reduction(Reduction::Any),
+                    Combination::Variance,
+                    Combination::Position(Reduction::Maximum),
+                ];
+                for combination in combinations {
+                    let dtype = match combination {
+                        Combination::Reduction(reduction) => reduction.numpy_compute(array.dtype()),
+                        _ => array.dtype(),
+                    };
                     for number in 0..1 << ndim {
                         let axes: Vec<isize> =
                             (0..ndim as isize).filter(|axis| number >> axis & 1 == 1).collect();
-                        let axes = Some(&axes[..]);
                         cases += 1;
                         if cases % every != 0 {
                             continue;
                         }
-                        let expected = array.reduce(reduction, compute, axes, false)?;
-                        let result = expression()?.reduce(reduction, compute, axes, false)?;
+                        let how = How { combination, dtype, axes: Some(axes), keep_axes: false };
+                        let expected = how.of_array(&array)?;
+                        let result = how.of_expression(&expression()?)?;
                         assert!(
                             is_same(&result, &expected)?,
-                            "{function:?} of {a:?} and {b:?}, {reduction:?} along {axes:?}"
+                            "{function:?} of {a:?} and {b:?}, {how:?}"
                         );
                     }
                 }
@@ -400,10 +447,16 @@ fn reductions_need_no_memory_for_their_elements(context: &Context) -> Outcome {
     let session = Session::begin();
     let sum = square.reduce(Reduction::Sum, DType::Float32, Some(&[0]), false);
     let mean = square.mean(None, None, true);
+    let variance = square.variance(None, None, false, 0.0);
+    let position = square.position(Reduction::Maximum, None, false);
     let recording = session.finish();
     let own = recording.rows.iter().filter(|row| row.stream == stream.id());
     let told: Vec<_> = own.map(|row| (&*row.name, row.bytes)).collect();
-    assert_eq!(told, [("sum float32", 48 + 12), ("sum float32", 48 + 4)]);
+    let sums = [("sum float32", 48 + 12), ("sum float32", 48 + 4), ("sum float32", 48 + 4)];
+    assert_eq!(told[..3], sums);
+    assert_eq!(told[3..], [("maximum float32", 48 + 8)]);
+    assert_eq!(DeviceArray::<f32>::from_untyped(variance?)?.to_vec()?, [0.0]);
+    assert_eq!(DeviceArray::<i64>::from_untyped(position?)?.to_vec()?, [0]);
     assert_eq!(DeviceArray::<f32>::from_untyped(sum?)?.to_vec()?, [1.0; 3]);
     assert_eq!(DeviceArray::<f32>::from_untyped(mean?)?.to_vec()?, [0.25]);
     // A value that the program keeps is stored when it is needed again.

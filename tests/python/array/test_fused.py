@@ -82,6 +82,15 @@ REDUCTIONS = {
     "any": lambda a: (a > 2).any(axis=1),
     "all": lambda a: (a == a).all(),
     "norm": lambda a: (a * a).sum() ** 0.5,
+    "var": lambda a: a.var(),
+    "variances": lambda a: np.var(a, axis=1, ddof=1),
+    "std": lambda a: a.std(axis=0, dtype=np.float64),
+    "integers": lambda a: a.astype(np.int16).var(axis=-1, keepdims=True),
+    "complex": lambda a: (a * 1j).std(axis=0),
+    "argmax": lambda a: gpuarray.argmax(a),
+    "argmin": lambda a: gpuarray.argmin(a, axis=1),
+    "ties": lambda a: (a > 1).argmax(axis=0, keepdims=True),
+    "nans": lambda a: np.argmin(cumath.log(a), keepdims=True),
 }
 
 
@@ -104,10 +113,27 @@ def test_a_reduction_stores_no_elements():
     with pygpu.profile() as run, pygpu.fused():
         total = (x * x + 1).sum()
         rows = (x - total / x.size).mean(axis=1)
+        spread = (x * x).var()
+        first = gpuarray.argmax(x * 2)
+        firsts = gpuarray.argmin(x * 3, axis=1)
     assert float(total.get()) == 2_000_000
     assert (rows.get() == -1).all()
+    assert float(spread.get()) == first.get() == firsts.get().max() == 0
     names = [row["name"] for row in run.rows if row["kind"] == "operation"]
-    assert names == ["sum float32", "sum float32"]
+    extremes = ["maximum float32", "minimum float32"]
+    assert names == ["sum float32", "sum float32", "sum float32", *extremes]
+
+
+def test_a_reduction_on_another_stream_has_the_value_without_a_block():
+    stream = driver.Stream()
+    a, b = (
+        gpuarray.to_gpu(np.ones(shape, np.float32)).on(stream) for shape in [(300, 5), (5, 300)]
+    )
+    with pygpu.fused():
+        # The host combines no values of operands in several orders.
+        rows, spread = (a * b.T).sum(axis=0), (a * b.T).var(axis=0)
+    assert rows.get().tolist() == [300] * 5
+    assert not spread.get().any()
 
 
 def test_a_reduction_refuses_wrong_axes_in_a_block(x):
@@ -119,6 +145,12 @@ def test_a_reduction_refuses_wrong_axes_in_a_block(x):
             y.sum(axis=(0, 0))
         with pytest.raises(ValueError, match="no identity"):
             (x[:0] + 1).max()
+        with pytest.raises(IndexError, match="axis"):
+            gpuarray.argmax(y, axis=1)
+        with pytest.raises(ValueError, match="empty sequence"):
+            gpuarray.argmax(x[:0] + 1)
+        with pytest.raises((TypeError, ValueError), match="dtype"):
+            y.var(dtype=np.int32)
         assert float((y + 1).mean().get()) == 4.5
 
 

@@ -4,8 +4,8 @@ use super::arrays::{at, indices, read};
 use super::scalar::apply;
 use hal::function::{BinaryFunction, Function, Reduction, UnaryFunction};
 use hal::operation::{
-    Description, Elementwise, Epilogue, Formula, Fused, Indexed, Input, Mapped, MatrixProduct,
-    Operand, Reduce, Scan, Shape, Term,
+    Description, ElementMap, Elementwise, Epilogue, Formula, Fused, Indexed, Input, Mapped,
+    MatrixProduct, Reduce, Scan, Shape, Term,
 };
 use hal::{DType, Scalar};
 use std::collections::BTreeMap;
@@ -138,10 +138,10 @@ fn combine(reduction: Reduction, compute: DType, x: &Scalar, y: &Scalar) -> Scal
 
 fn reduce(operation: &Reduce) -> BTreeMap<u64, Scalar> {
     let Reduce { reduction, compute, shape, input, output, .. } = operation;
-    match input {
-        Mapped::SquaredDeviation(elements) => return deviations(operation, elements),
-        Mapped::Position(elements) => return positions(operation, elements),
-        Mapped::Identity(_) | Mapped::Formula(_) | Mapped::Product(..) | Mapped::Indexed(_) => {}
+    match input.elements() {
+        Some((ElementMap::SquaredDeviation, _)) => return deviations(operation),
+        Some((ElementMap::Position, _)) => return positions(operation),
+        Some((ElementMap::Identity, _)) | None => {}
     }
     // Sums of 16-bit floats are computed in a wider type.
     let inner = if compute.working() == *compute { *compute } else { DType::Float64 };
@@ -151,19 +151,13 @@ fn reduce(operation: &Reduce) -> BTreeMap<u64, Scalar> {
             cast(&read(at(operand, &index), operand.dtype), *compute)
         };
         let value = match input {
-            Mapped::Identity(operand) => element(operand),
-            Mapped::Formula(it) => {
-                let number = at(&it.values, &index) as usize / it.values.dtype.size();
-                let steps = steps(&it.formula, &it.inputs, &indices(&it.shape)[number]);
-                cast(&steps[it.formula.outputs().next().expect("an output")], *compute)
-            }
             Mapped::Product(x, y) => {
                 let multiply = Function::Binary(BinaryFunction::Multiply);
                 apply(multiply, *compute, &[element(x), element(y)])
             }
-            Mapped::SquaredDeviation(_) | Mapped::Position(_) => unreachable!("functions below"),
             Mapped::Indexed(source) => indexed(source, &index)
                 .map_or_else(|| zero(*compute), |(value, _)| cast(&value, *compute)),
+            input => cast(&element_of(input, &index), *compute),
         };
         let value = cast(&value, inner);
         let address = at(output, &index);
@@ -194,10 +188,25 @@ fn finished(epilogue: Epilogue, dtype: DType, value: Scalar) -> Scalar {
     }
 }
 
-fn deviations(operation: &Reduce, elements: &Operand) -> BTreeMap<u64, Scalar> {
+/// Returns the element of an array, or the value of a formula.
+fn element_of(input: &Mapped, index: &[usize]) -> Scalar {
+    if let Mapped::Formula(it) = input {
+        let mut number = at(&it.values, index) as usize / it.values.dtype.size();
+        let mut own = vec![0; it.shape.len()];
+        for (place, &extent) in own.iter_mut().zip(&it.shape).rev() {
+            (*place, number) = (number % extent, number / extent);
+        }
+        let steps = steps(&it.formula, &it.inputs, &own);
+        return steps[it.formula.outputs().next().expect("an output")];
+    }
+    let (_, elements) = input.elements().expect("elements");
+    read(at(elements, index), elements.dtype)
+}
+
+fn deviations(operation: &Reduce) -> BTreeMap<u64, Scalar> {
     let mut lines = BTreeMap::<u64, Vec<f64>>::new();
     for index in indices(&operation.shape) {
-        let value = cast(&read(at(elements, &index), elements.dtype), DType::Float64);
+        let value = cast(&element_of(&operation.input, &index), DType::Float64);
         let line = lines.entry(at(&operation.output, &index)).or_default();
         line.push(value.get::<f64>().expect("float64"));
     }
@@ -210,16 +219,16 @@ fn deviations(operation: &Reduce, elements: &Operand) -> BTreeMap<u64, Scalar> {
     squares.collect()
 }
 
-fn positions(operation: &Reduce, elements: &Operand) -> BTreeMap<u64, Scalar> {
-    let Reduce { reduction, shape, output, .. } = operation;
-    let dtype = elements.dtype;
+fn positions(operation: &Reduce) -> BTreeMap<u64, Scalar> {
+    let Reduce { reduction, compute, shape, output, .. } = operation;
+    let dtype = *compute;
     let same = |x: &Scalar, y: &Scalar| {
         apply(Function::Binary(BinaryFunction::Equal), dtype, &[*x, *y]).is_true()
     };
     let mut first = BTreeMap::<u64, (Scalar, i64)>::new();
     // In index order, so that the reduced axis is traversed forwards.
     for index in indices(shape) {
-        let value = read(at(elements, &index), dtype);
+        let value = element_of(&operation.input, &index);
         let reduced = (0..shape.len()).filter(|&axis| output.strides[axis] == 0);
         let place = reduced.map(|axis| index[axis]).sum::<usize>() as i64;
         let best = first.entry(at(output, &index)).or_insert((value, place));

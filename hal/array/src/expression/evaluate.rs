@@ -14,8 +14,8 @@ use hal::iteration::simplify;
 use hal::memory::{Access, AccessGuard, Use};
 use hal::nonblocking;
 use hal::operation::{
-    Description, Formula, FormulaValues, Fused, Input, Operand, Operation, Shape, Step, Strides,
-    Term,
+    Description, ElementMap, Formula, FormulaValues, Fused, Input, Operand, Operation, Shape, Step,
+    Strides, Term,
 };
 use hal::poison::Unpoisoned as _;
 use hal::recording::{self, Work};
@@ -206,7 +206,12 @@ impl Build {
     }
 
     /// Returns the values of a step in the order in which a dense layout stores them. Their own strides are empty.
-    pub(super) fn values(&self, step: u8, layout: &Layout) -> Result<FormulaValues> {
+    pub(super) fn values(
+        &self,
+        step: u8,
+        map: ElementMap,
+        layout: &Layout,
+    ) -> Result<FormulaValues> {
         let formula = self.formula(&[step])?;
         let mut axes: SmallVec<[usize; 4]> =
             (0..self.shape.len()).filter(|&axis| self.shape[axis] != 1).collect();
@@ -229,7 +234,7 @@ impl Build {
         let inputs = self.sources.iter().map(input).collect();
         let dtype = self.steps[usize::from(step)].dtype;
         let values = Operand { address: 0, dtype, strides: Strides::new() };
-        Ok(FormulaValues { formula, values, shape, inputs })
+        Ok(FormulaValues { formula, map, values, shape, inputs })
     }
 
     /// Adds the steps of a node. Returns its value: a step, or an input if it has been computed before.

@@ -219,6 +219,11 @@ fn value(
             }
         }
         Some(wanted) if dtype == wanted => text,
+        // Compilers for processors turn a selection into vector instructions, but not a conversion.
+        Some(wanted) if dtype == DType::Bool && row::is_plain(wanted) => {
+            let kind = ctype::value(wanted);
+            format!("({text} ? ({kind})1 : ({kind})0)")
+        }
         Some(wanted) => format!("convert<{}>({text})", ctype::value(wanted)),
     };
     let arguments: SmallVec<[String; 4]> = arguments.into_iter().enumerate().map(convert).collect();

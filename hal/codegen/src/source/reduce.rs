@@ -10,15 +10,14 @@ use formula::FormulaKey;
 use hal::dtype::DType;
 use hal::error::Result;
 use hal::function::Reduction;
-use hal::operation::{Epilogue, FormulaValues, Mapped, Operand, Reduce, Strides};
+use hal::operation::{ElementMap, Epilogue, FormulaValues, Mapped, Operand, Reduce, Strides};
 use smallvec::SmallVec;
 
 /// The dtypes of the combined values, for a [`Mapped`](hal::operation::Mapped).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum MappedTypes {
+    /// The type of an array's elements, or of a formula's values.
     Identity(DType),
-    /// The type of a formula's values.
-    Formula(DType),
     Product(DType, DType),
     /// The types of the elements and of the indices.
     Indexed(DType, DType),
@@ -39,7 +38,7 @@ pub(super) struct Key {
     /// True for two launches, of which the first computes partial results.
     staged: bool,
     access: AccessPattern,
-    /// For [`MappedTypes::Formula`].
+    /// If the elements are the values of a formula.
     formula: Option<FormulaKey>,
 }
 
@@ -58,7 +57,6 @@ impl MappedTypes {
     fn widest(self) -> Option<usize> {
         match self {
             MappedTypes::Identity(a)
-            | MappedTypes::Formula(a)
             | MappedTypes::SquaredDeviation(a)
             | MappedTypes::Position(a) => Some(a.size()),
             MappedTypes::Product(a, b) => Some(a.size().max(b.size())),
@@ -71,7 +69,6 @@ impl MappedTypes {
         match self {
             MappedTypes::Product(..) | MappedTypes::Indexed(..) => 2,
             MappedTypes::Identity(_)
-            | MappedTypes::Formula(_)
             | MappedTypes::SquaredDeviation(_)
             | MappedTypes::Position(_) => 1,
         }
@@ -81,9 +78,7 @@ impl MappedTypes {
     /// for positions, one for the index.
     fn strided(self) -> usize {
         match self {
-            MappedTypes::Identity(_)
-            | MappedTypes::Formula(_)
-            | MappedTypes::SquaredDeviation(_) => 1,
+            MappedTypes::Identity(_) | MappedTypes::SquaredDeviation(_) => 1,
             MappedTypes::Product(..) | MappedTypes::Indexed(..) | MappedTypes::Position(_) => 2,
         }
     }
@@ -149,10 +144,6 @@ const FEWEST_PACKS: u64 = 8;
 pub(super) fn plan(operation: &Reduce, launches: &mut Launches) -> Result<Key> {
     let Reduce { reduction, compute, shape, input, output, epilogue } = operation;
     let (mapped, inputs, axis): (_, SmallVec<[&Operand; 2]>, _) = match input {
-        Mapped::Identity(a) => (MappedTypes::Identity(a.dtype), SmallVec::from_slice(&[a]), None),
-        Mapped::Formula(it) => {
-            (MappedTypes::Formula(it.values.dtype), SmallVec::from_slice(&[&it.values]), None)
-        }
         Mapped::Product(a, b) => {
             (MappedTypes::Product(a.dtype, b.dtype), SmallVec::from_slice(&[a, b]), None)
         }
@@ -161,10 +152,19 @@ pub(super) fn plan(operation: &Reduce, launches: &mut Launches) -> Result<Key> {
             SmallVec::from_slice(&[&it.base, &it.indices]),
             Some((it.axis_length as i64, it.axis_stride as i64)),
         ),
+        Mapped::Identity(a) => (MappedTypes::Identity(a.dtype), SmallVec::from_slice(&[a]), None),
         Mapped::SquaredDeviation(a) => {
             (MappedTypes::SquaredDeviation(a.dtype), SmallVec::from_slice(&[a]), None)
         }
         Mapped::Position(a) => (MappedTypes::Position(a.dtype), SmallVec::from_slice(&[a]), None),
+        Mapped::Formula(it) => {
+            let of = match it.map {
+                ElementMap::Identity => MappedTypes::Identity,
+                ElementMap::SquaredDeviation => MappedTypes::SquaredDeviation,
+                ElementMap::Position => MappedTypes::Position,
+            };
+            (of(it.values.dtype), SmallVec::from_slice(&[&it.values]), None)
+        }
     };
     let mut operands: SmallVec<[&Operand; 3]> = SmallVec::from_slice(&[output]);
     operands.extend(inputs);

@@ -316,18 +316,28 @@ fn reduced_formulas() -> Vec<Description> {
                 let inputs = vec![input(1, &strides), input(2, &second)];
                 let values = FormulaValues {
                     formula: formula.clone(),
+                    map: ElementMap::Identity,
                     values,
                     shape: shape.as_slice().into(),
                     inputs,
                 };
-                list.push(Description::Reduce(Reduce {
-                    reduction: Reduction::Sum,
-                    compute: value,
-                    shape: shape.as_slice().into(),
-                    input: Mapped::Formula(Box::new(values)),
-                    output: operand(0x30000, value, &out),
-                    epilogue: Epilogue::Identity,
-                }));
+                let mut reduce = |reduction, map, output: DType| {
+                    let size = (output.size() / value.size().min(output.size())) as isize;
+                    let strides: Vec<isize> = out.iter().map(|stride| stride * size).collect();
+                    list.push(Description::Reduce(Reduce {
+                        reduction,
+                        compute: value,
+                        shape: shape.as_slice().into(),
+                        input: Mapped::Formula(Box::new(FormulaValues { map, ..values.clone() })),
+                        output: operand(0x30000, output, &strides),
+                        epilogue: Epilogue::Identity,
+                    }));
+                };
+                reduce(Reduction::Sum, ElementMap::Identity, value);
+                reduce(Reduction::Maximum, ElementMap::Position, DType::Int64);
+                if matches!(value, DType::Float32 | DType::Float64) {
+                    reduce(Reduction::Sum, ElementMap::SquaredDeviation, value);
+                }
             }
         }
     }

@@ -427,16 +427,7 @@ def _first(
     keepdims: bool = False,
 ) -> GPUArray:
     """Returns the first index of the value that the reduction returns."""
-    ndim = gpu_array("a", a).ndim
-    a, axis = along_axis(a, axis)
-    length = a.shape[axis]
-    if length == 0:
-        what = "the position of an extreme element of an empty sequence"
-        raise ValueError(f"attempt to get {what}: a has shape {a.shape}")
-    result = _core.position(reduction, a, axis, keepdims)
-    if keepdims and a.ndim != ndim:
-        result = result.reshape((1,) * ndim)
-    return stored(result, out)
+    return stored(_core.position(reduction, gpu_array("a", a), axis, keepdims), out)
 
 
 _INDEX = "Returns the index of the {}est element, as :func:`numpy.{}`."

@@ -112,7 +112,7 @@ fn is_exact(formula: &Formula, step: &Step) -> bool {
 }
 
 /// Returns true for the types with which a processor computes.
-fn is_plain(dtype: DType) -> bool {
+pub(super) fn is_plain(dtype: DType) -> bool {
     match dtype.kind() {
         Kind::Float => dtype.working() == dtype,
         Kind::Bool | Kind::Unsigned | Kind::Signed => true,

@@ -26,7 +26,6 @@ impl Key {
     pub(super) fn types(&self) -> SmallVec<[DType; 2]> {
         match self.input {
             MappedTypes::Identity(a)
-            | MappedTypes::Formula(a)
             | MappedTypes::SquaredDeviation(a)
             | MappedTypes::Position(a) => SmallVec::from_slice(&[a]),
             MappedTypes::Product(a, b) | MappedTypes::Indexed(a, b) => {
@@ -37,19 +36,19 @@ impl Key {
 
     /// Returns the code for the inputs of the kernels called `name` other than the first one, and for deviations.
     pub(super) fn extra(&self, name: &str) -> Extra {
+        let mut extra = self.extra_of_input();
         if let Some(formula) = &self.formula {
-            return Extra {
-                fields: format!("    {name}_inputs in;\n"),
-                parameters: formula.parameters(self.wide),
-                arguments: formula.arguments(),
-                copies: "row.in = in;".to_owned(),
-                ..Extra::default()
-            };
+            extra.fields = format!("    {name}_inputs in;\n");
+            extra.parameters = formula.parameters(self.wide);
+            extra.arguments = formula.arguments();
+            extra.copies = format!("row.in = in;\n        {}", extra.copies);
         }
+        extra
+    }
+
+    fn extra_of_input(&self) -> Extra {
         match self.input {
-            MappedTypes::Identity(_) | MappedTypes::Formula(_) | MappedTypes::Position(_) => {
-                Extra::default()
-            }
+            MappedTypes::Identity(_) | MappedTypes::Position(_) => Extra::default(),
             // Deviations are taken from one of the output's elements, which is about as close to the
             // elements as they are to each other.
             MappedTypes::SquaredDeviation(a) => {
@@ -58,8 +57,11 @@ impl Key {
                     AccessPattern::Packs(_) | AccessPattern::Elements => 1,
                 };
                 let value = self.value_type();
-                let first = self.computed(&format!("load<{}>(row.a)", ctype::value(a)));
-                let other = self.computed(&format!("load<{}>(a + offset[1])", ctype::value(a)));
+                let at = |address: &str| match &self.formula {
+                    Some(_) => self.computed(&format!("in.at({})", self.number(address))),
+                    None => self.computed(&format!("load<{}>({address})", ctype::value(a))),
+                };
+                let (first, other) = (at("row.a"), at("a + offset[1]"));
                 Extra {
                     row: format!("    {value} pivot[{outputs}];\n"),
                     copies: format!(
@@ -167,10 +169,22 @@ impl Key {
             ),
         };
         let body = match (self.input, columns) {
-            (MappedTypes::Formula(value), _) => self.gather_values(name, run, value),
             (MappedTypes::SquaredDeviation(a) | MappedTypes::Position(a), _) => {
-                let item = item_of("a", "group * GROUP + j", a);
-                self.whole_gather(name, pack, &self.leaf(&item, columns))
+                let at = "group * GROUP + j";
+                let (read, item) = match &self.formula {
+                    None => (String::new(), item_of("a", at, a)),
+                    Some(_) => {
+                        let (locate, number) = self.pack_number(at, run, a);
+                        let read = format!(
+                            "{locate}                const {name}_packs packs = in.template read<ALIGNED>({number});\n"
+                        );
+                        (read, "in.item(packs, k)".to_owned())
+                    }
+                };
+                self.whole_gather(name, pack, &read, &self.leaf(&item, columns))
+            }
+            (MappedTypes::Identity(value), _) if self.formula.is_some() => {
+                self.gather_values(name, run, value)
             }
             (_, true) => format!(
                 "        Beside<{name}_operator, {pack}>::value folded[COUNT];
@@ -226,7 +240,6 @@ impl Key {
 
     /// Returns statements that combine packs of a formula's values. Several packs are read before the first is used.
     fn gather_values(&self, name: &str, run: bool, stored: DType) -> String {
-        let (index, offset) = ctype::index(self.wide);
         let (pack, partial) = (self.pack(), self.partial());
         let most = self.formula.as_ref().map_or(1, |it| it.packs_at_once(pack));
         let value = self.value(|_, _| "in.item(packs[j], k)".to_owned());
@@ -242,21 +255,7 @@ impl Key {
             }
         };
         let item = if columns { "leaf.item[k]" } else { "leaf[k]" };
-        let number = format!("(i + ({index})(group + j) * STEP)");
-        let (locate, from) = match run {
-            true => {
-                let kind = format!("{}, {pack}", ctype::stored(stored));
-                (String::new(), format!("a + (u64){number} * sizeof(Pack<{kind}>)"))
-            }
-            false => (
-                format!(
-                    "                {offset} offset[1];
-                reduced->locate({number}, offset);
-"
-                ),
-                "a + offset[0]".to_owned(),
-            ),
-        };
+        let (locate, number) = self.pack_number("group + j", run, stored);
         format!(
             "        constexpr int GROUP = COUNT < {most} ? COUNT : {most};
         {operator}::value folded[COUNT];
@@ -265,7 +264,7 @@ impl Key {
             {name}_packs packs[GROUP];
 #pragma unroll
             for (int j = 0; j < GROUP; ++j) {{
-{locate}                packs[j] = in.template read<ALIGNED>({});
+{locate}                packs[j] = in.template read<ALIGNED>({number});
             }}
 #pragma unroll
             for (int j = 0; j < GROUP; ++j) {{
@@ -278,13 +277,34 @@ impl Key {
             }}
         }}
         return fold<{operator}, COUNT>(folded);
-",
-            self.number(&from)
+"
         )
     }
 
-    /// Returns statements that combine long packs together: `leaf` is element `k` of pack `j`.
-    fn whole_gather(&self, name: &str, pack: u64, leaf: &str) -> String {
+    /// Returns statements that locate a pack of a formula's values, and the number of the first value.
+    fn pack_number(&self, at: &str, run: bool, stored: DType) -> (String, String) {
+        let (index, offset) = ctype::index(self.wide);
+        let number = format!("(i + ({index})({at}) * STEP)");
+        match run {
+            true => {
+                let kind = format!("{}, {}", ctype::stored(stored), self.pack());
+                let from = format!("a + (u64){number} * sizeof(Pack<{kind}>)");
+                (String::new(), self.number(&from))
+            }
+            false => {
+                let strided = self.input.strided();
+                let locate = format!(
+                    "                {offset} offset[{strided}];
+                reduced->locate({number}, offset);
+"
+                );
+                (locate, self.number("a + offset[0]"))
+            }
+        }
+    }
+
+    /// Returns statements that combine long packs together: `leaf` is element `k` of pack `j`, after `read`.
+    fn whole_gather(&self, name: &str, pack: u64, read: &str, leaf: &str) -> String {
         let value = self.value_type();
         let columns = matches!(self.access, AccessPattern::Columns(_));
         let (operator, of_one, at) = match columns {
@@ -302,7 +322,7 @@ impl Key {
             {value} leaf[GROUP * PACK];
 #pragma unroll
             for (int j = 0; j < GROUP; ++j) {{
-#pragma unroll
+{read}#pragma unroll
                 for (int k = 0; k < PACK; ++k) {{
                     leaf[{at}] = {leaf};
                 }}
@@ -380,7 +400,7 @@ struct {name}_source {{
         let value = self.value_type();
         let load = |input: &str, dtype: DType| self.computed(&read(input, dtype));
         match self.input {
-            MappedTypes::Identity(a) | MappedTypes::Formula(a) | MappedTypes::Indexed(a, _) => {
+            MappedTypes::Identity(a) | MappedTypes::Indexed(a, _) => {
                 format!("convert<{value}>({})", load("a", a))
             }
             MappedTypes::Product(a, b) => {

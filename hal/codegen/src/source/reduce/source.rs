@@ -13,8 +13,8 @@ use hal::function::Reduction;
 impl KernelKey for Key {
     fn name(&self) -> String {
         let mapped = match self.input {
+            MappedTypes::Identity(_) if self.formula.is_some() => "values",
             MappedTypes::Identity(_) => "elements",
-            MappedTypes::Formula(_) => "values",
             MappedTypes::Product(..) => "products",
             MappedTypes::Indexed(..) => "indexed",
             MappedTypes::SquaredDeviation(_) => "squared_deviations",
