@@ -88,10 +88,13 @@ impl Arrangement {
             ..Arrangement::default()
         };
         let in_c = |(_, array): &(Vector, &Array)| array.layout().is_c_contiguous();
-        let in_fortran = |(vector, array): &(Vector, &Array)| {
-            let layout = array.layout();
-            layout.is_f_contiguous() || (!vector.indexed && layout.is_c_contiguous())
+        // An array that is only accessed at other indices may be a table. With the size of an array in Fortran
+        // order, it may as well have an element for each of that array's, as in `z[j] = x[i]`.
+        let is_table = |(vector, array): &(Vector, &Array)| {
+            let same = |it: &(Vector, &Array)| !in_c(it) && it.1.size() == array.size();
+            !vector.indexed && array.layout().is_c_contiguous() && !arrays.iter().any(same)
         };
+        let in_fortran = |it: &(Vector, &Array)| it.1.layout().is_f_contiguous() || is_table(it);
         if arrays.iter().all(in_c) || arrays.iter().all(in_fortran) {
             return arrangement;
         }

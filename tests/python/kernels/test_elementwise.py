@@ -83,6 +83,32 @@ def test_i_counts_in_memory_order_or_in_c_order():
     assert (fortran.get().ravel() == np.arange(12)).all()
 
 
+@pytest.mark.parametrize(
+    "statements",
+    ["z[j] = x[i]", "z[i] = x[j]", "z[j] = x[j]", "*(z + i) = x[i]", "z[i + 0] = x[(i)]"],
+)
+@pytest.mark.parametrize("orders", ["CF", "FC"])
+def test_arrays_of_two_orders_at_indices_by_another_name(statements, orders):
+    copy = ElementwiseKernel("const float *x, float *z", f"const int j = i; {statements}")
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    gz = gpuarray.zeros((3, 4), np.float32, order=orders[1])
+    copy(gpuarray.to_gpu(np.array(x, order=orders[0])), gz)
+    assert (gz.get() == x).all()
+
+
+def test_a_table_beside_arrays_in_fortran_order():
+    look = ElementwiseKernel(
+        "const float *x, const float *table, float *z",
+        "z[i] = element(table, int(x[i]))",
+        preamble="__device__ float element(const float *table, int at) { return table[at]; }",
+    )
+    x = np.array([[2, 1, 0], [5, 4, 3]], np.float32, order="F")
+    table = np.arange(10, 18, dtype=np.float32).reshape(2, 4)
+    gz = gpuarray.zeros((2, 3), np.float32, order="F")
+    look(gpuarray.to_gpu(x), gpuarray.to_gpu(table), gz)
+    assert (gz.get() == x + 10).all()
+
+
 def test_neighbours_of_strided_arrays():
     shift = ElementwiseKernel("const int *x, int *z", "z[i] = x[n - 1 - i] + *(x + i)")
     x = np.arange(40, dtype=np.int32).reshape(5, 8)
