@@ -53,6 +53,19 @@ macro_rules! complex {
                     )
                 }
             }
+            /// Like the division, but the sign of a zero is that of the exact value, as in numpy.
+            #[inline(always)]
+            fn reciprocal(self) -> Self {
+                if self.re.abs() >= self.im.abs() {
+                    let ratio = self.im / self.re;
+                    let divisor = self.re + self.im * ratio;
+                    Complex::new(1.0 / divisor, -ratio / divisor)
+                } else {
+                    let ratio = self.re / self.im;
+                    let divisor = self.re * ratio + self.im;
+                    Complex::new(ratio / divisor, -1.0 / divisor)
+                }
+            }
             /// Small integer exponents are computed by multiplication, as in numpy, so that the power is
             /// exact if the product is.
             #[inline(always)]

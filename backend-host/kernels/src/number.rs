@@ -102,6 +102,11 @@ pub(super) unsafe trait Number: Convert + Send + Sync + std::fmt::Debug {
     fn divide(self, _other: Self) -> Self {
         self
     }
+    /// `1 / self`.
+    #[inline(always)]
+    fn reciprocal(self) -> Self {
+        Self::from_u8(1).divide(self)
+    }
     /// Returns the quotient rounded down.
     #[inline(always)]
     fn floor_divide(self, _other: Self) -> Self {

@@ -252,7 +252,7 @@ functions! {
     }
     Positive Vector Own { every |x| x; }
     Square Vector Own { every |x| x.multiply(x); }
-    Reciprocal Vector Own { every |x| T::from_u8(1).divide(x); }
+    Reciprocal Vector Own { every |x| x.reciprocal(); }
     Radians Vector Own { float |x| x.to_radians(); }
     Degrees Vector Own { float |x| x.to_degrees(); }
     Cbrt Stepped Own { float |x| x.cbrt(); }

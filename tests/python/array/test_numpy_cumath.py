@@ -232,6 +232,20 @@ def test_zero_has_no_reciprocal_among_integers():
         np.testing.assert_array_equal(cumath.reciprocal(a).get(), [0, 1, 0])
 
 
+@pytest.mark.parametrize("dtype", "FD")
+def test_parts_of_complex_reciprocals_have_numpys_signs(dtype):
+    parts = np.array([0.0, -0.0, 1, -1, 2, -2, np.inf, -np.inf])
+    z = np.zeros((8, 8), dtype)
+    z.real, z.imag = parts[:, None], parts
+    got = cumath.reciprocal(gpuarray.to_gpu(z)).get()
+    with np.errstate(all="ignore"):
+        expected = np.reciprocal(z)
+    for ours, theirs in ((got.real, expected.real), (got.imag, expected.imag)):
+        np.testing.assert_array_equal(ours, theirs)
+        known = ~np.isnan(theirs)
+        np.testing.assert_array_equal(np.signbit(ours)[known], np.signbit(theirs)[known])
+
+
 INEXACT = ["arctan2", "copysign", "hypot", "heaviside", "nextafter", "logaddexp", "logaddexp2"]
 
 

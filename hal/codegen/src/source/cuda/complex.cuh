@@ -43,7 +43,13 @@ struct ComplexFunctions {
     }
 
     static METHOD T square(T x) { return multiply(x, x); }
-    static METHOD T reciprocal(T x) { return divide(make((R)1, (R)0), x); }
+    // Like the division, but the sign of a zero is that of the exact value.
+    static METHOD T reciprocal(T x) {
+        const bool wide = m_fabs(x.re) >= m_fabs(x.im);
+        const R ratio = wide ? x.im / x.re : x.re / x.im;
+        const R divisor = wide ? x.re + x.im * ratio : x.re * ratio + x.im;
+        return wide ? make((R)1 / divisor, -ratio / divisor) : make(ratio / divisor, (R)-1 / divisor);
+    }
     static METHOD T rint(T x) { return make(m_rint(x.re), m_rint(x.im)); }
 
     // Lexicographic order; a comparison with a NaN is false.
