@@ -334,6 +334,7 @@ class ArrayFlags:
     owndata: Final[bool]
     writeable: Final[bool]
     aligned: Final[bool]
+    def __getattr__(self, name: str, /) -> bool: ...
     def __getitem__(self, name: str, /) -> bool: ...
 
 @final

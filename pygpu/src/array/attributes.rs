@@ -7,7 +7,7 @@ use crate::status;
 use crate::stream::PER_THREAD;
 use gpuarray::{Layout, Stream};
 use numpy::PyArrayDescr;
-use pyo3::exceptions::PyKeyError;
+use pyo3::exceptions::{PyAttributeError, PyKeyError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
@@ -79,15 +79,27 @@ impl ArrayFlags {
         true
     }
 
+    /// The flags that numpy derives from the others, such as `carray`.
+    fn __getattr__(&self, name: &str) -> PyResult<bool> {
+        let is_flag = matches!(
+            name,
+            "behaved" | "carray" | "contiguous" | "farray" | "fortran" | "writebackifcopy"
+        );
+        if is_flag {
+            return self.__getitem__(&name.to_uppercase());
+        }
+        Err(PyAttributeError::new_err(format!("ArrayFlags has no attribute {name:?}")))
+    }
+
     fn __getitem__(&self, name: &str) -> PyResult<bool> {
         match name {
-            "C_CONTIGUOUS" | "CONTIGUOUS" | "C" => Ok(self.c_contiguous),
+            "C_CONTIGUOUS" | "CONTIGUOUS" | "C" | "CARRAY" | "CA" => Ok(self.c_contiguous),
             "F_CONTIGUOUS" | "FORTRAN" | "F" => Ok(self.f_contiguous),
             "OWNDATA" | "O" => Ok(self.owndata),
             "WRITEABLE" | "W" | "ALIGNED" | "A" | "BEHAVED" | "B" => Ok(true),
             "WRITEBACKIFCOPY" | "X" => Ok(false),
             "FORC" => Ok(self.forc),
-            "FNC" => Ok(self.fnc),
+            "FNC" | "FARRAY" | "FA" => Ok(self.fnc),
             _ => Err(PyKeyError::new_err(format!(
                 "no flag {name:?}; the flags are C_CONTIGUOUS, F_CONTIGUOUS, FORC, FNC, OWNDATA, WRITEABLE, ALIGNED \
                  and WRITEBACKIFCOPY"

@@ -352,11 +352,17 @@ def test_flags():
         theirs = view.get().flags if view.flags.forc else np.zeros((3, 4))[:, 1:].flags
         for name in ("C_CONTIGUOUS", "F_CONTIGUOUS", "C", "F", "FNC", "FORC", "W", "ALIGNED", "X"):
             assert view.flags[name] == theirs[name], name
+        for name in ("behaved", "carray", "contiguous", "fortran", "writebackifcopy"):
+            named = theirs[name.upper()]
+            assert getattr(view.flags, name) == view.flags[name.upper()] == named, name
+        # numpy's is true for an array that is not contiguous, too.
+        assert view.flags.farray == view.flags["FARRAY"] == theirs.fnc
         assert np.isfortran(view) == theirs.fnc
         assert view.flags.owndata == view.flags["OWNDATA"] == (view is a_gpu)
         assert (view.flags.writeable, view.flags.aligned) == (True, True)
     with pytest.raises(KeyError, match="C_CONTIGUOUS"):
         a_gpu.flags["COLOUR"]
+    assert not hasattr(a_gpu.flags, "colour")
 
 
 def test_attributes_cannot_be_broken():
