@@ -394,6 +394,8 @@ np.sort(np.partition(v, 2))
 np.partition(v, 2)[2]
 v[np.argpartition(v, 2)][2]
 np.partition(v, 9)
+np.partition(v[:0], 2)
+np.argpartition(a[:0], 5, axis=0)
 np.interp(v, [-1, 0, 1], [5, 6, 7])
 np.interp(v, np.sort(w), w)
 np.interp(v, [-1.0, 1], [2.0, 4], left=-9)

@@ -96,14 +96,11 @@ def digitize(x: Array, bins: Array, right: bool = False) -> GPUArray:
     if not rises and not bool(_precedes(bins[1:], bins[:-1], True).all().get()):
         raise ValueError("bins must be monotonically increasing or decreasing")
     side = "left" if right else "right"
-    if rises:
-        return searchsorted(bins, x, side)
-    return bins.size - searchsorted(flip(bins), x, side)
+    return searchsorted(bins, x, side) if rises else bins.size - searchsorted(flip(bins), x, side)
 
 
 def _begins(ordered: GPUArray, equal_nan: bool = True) -> GPUArray:
-    differs = ordered[1:] != ordered[:-1]
-    nan = is_nan(ordered)
+    differs, nan = ordered[1:] != ordered[:-1], is_nan(ordered)
     if nan is not None and equal_nan:
         differs = differs & ufuncs["logical_not"](nan[1:] & nan[:-1])
     first = _core.full((min(ordered.size, 1),), np.bool_, True)
@@ -501,5 +498,6 @@ def argpartition(
 
 def _partitioned(a: Any, kth: Any, axis: int | None) -> tuple[GPUArray, int]:
     a, axis = flat_or_axis(a, axis)
-    check_places("kth", on_host(kth), a.shape[axis])
+    if a.size:
+        check_places("kth", on_host(kth), a.shape[axis])
     return a, axis
