@@ -89,8 +89,9 @@ macro_rules! pool_members {
             /// ------
             /// OverflowError
             ///     `size` is negative.
+            // Static, because programs for PyCUDA before 2017 call it without a pool.
+            #[staticmethod]
             fn bin_number(
-                &self,
                 #[pyo3(from_py_with = crate::integer::argument::size)] size: usize,
             ) -> u32 {
                 hal::memory::pool::bin_number(size)
@@ -111,8 +112,8 @@ macro_rules! pool_members {
             /// ------
             /// LogicError
             ///     The bin does not exist.
+            #[staticmethod]
             fn alloc_size(
-                &self,
                 #[pyo3(from_py_with = crate::integer::argument::bin_nr)] bin_nr: u32,
             ) -> PyResult<usize> {
                 super::block_size(bin_nr)

@@ -47,6 +47,8 @@ def test_bins(make):
         (2**32, 512, 2**32 + 2**28 - 1),
     ]:
         assert (pool.bin_number(size), pool.alloc_size(bin_nr)) == (bin_nr, largest), size
+        # As in old programs for PyCUDA, without a pool.
+        assert (type(pool).bin_number(size), type(pool).alloc_size(bin_nr)) == (bin_nr, largest)
     for _ in range(2000):
         size = random.randrange(1 << 62) >> random.randrange(62)
         bin_nr = pool.bin_number(size)
