@@ -30,9 +30,9 @@ else:
                 get_conj_kernel get_copy_kernel get_fill_kernel get_fmod_kernel get_frexp_kernel
                 get_if_positive_kernel get_imag_kernel get_ldexp_kernel
                 get_linear_combination_kernel get_logical_not_kernel get_modf_kernel
-                get_pow_array_kernel get_put_kernel get_rdivide_elwise_kernel get_real_kernel
-                get_reverse_kernel get_scalar_op_kernel get_take_kernel get_take_put_kernel
-                get_unary_func_kernel get_where_kernel""",
+                get_pow_array_kernel get_pow_kernel get_put_kernel get_rdivide_elwise_kernel
+                get_real_kernel get_reverse_kernel get_scalar_op_kernel get_take_kernel
+                get_take_put_kernel get_unary_func_kernel get_where_kernel""",
             ".tools": "context_dependent_memoize",
         },
     )

@@ -20,6 +20,7 @@ from pygpu.elementwise import (
     get_elwise_kernel,
     get_linear_combination_kernel,
     get_pow_array_kernel,
+    get_pow_kernel,
 )
 from pygpu.tools import ScalarArg, VectorArg, get_or_register_dtype
 
@@ -349,6 +350,8 @@ def test_functions_that_make_kernels():
     kernel = get_pow_array_kernel(single, single, single, True, False)
     call(kernel, gx.gpudata, 2, gz.gpudata, length=100)
     np.testing.assert_allclose(gz.get(), x**2, rtol=1e-5)
+    call(get_pow_kernel(single), 3, gx.gpudata, gz.gpudata, length=100)
+    np.testing.assert_allclose(gz.get(), x**3, rtol=1e-5)
     kernel, textures = get_linear_combination_kernel(((False, single, single),) * 2, single)
     call(kernel, 2, gx.gpudata, -1, gy.gpudata, gz.gpudata, length=100)
     np.testing.assert_allclose(gz.get(), 2 * x - y, rtol=1e-5, atol=1e-5)

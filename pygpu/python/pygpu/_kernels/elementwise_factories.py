@@ -194,6 +194,12 @@ def get_pow_array_kernel(
     return _kernel(arguments, f"z[i] = {function}({x}, {y})", "pow_method")
 
 
+def get_pow_kernel(dtype: DType) -> Function:
+    """Returns a kernel of ``z = y ** value``, which PyCUDA had until 2021: ``value, y, z, n``."""
+    body = f"z[i] = pow{'f' * (dtype == np.float32)}(y[i], value)"
+    return _kernel(_typed("{z} value, {z} *y, {z} *z", z=dtype), body, "pow_method")
+
+
 def get_fmod_kernel() -> Function:
     """Returns a kernel of ``z = fmod(arg, mod)``, all of float32: it takes ``arg, mod, z, n``."""
     arguments = "float *arg, float *mod, float *z"
