@@ -226,6 +226,8 @@ def test_a_module_as_the_program(folder):
         ["-BOmpackage"],
         ["-i", "program.py"],
         ["-s", "-"],
+        ["-R", "program.py"],
+        ["-xO", "after_a_line.py"],
     ],
 )
 def test_forms_of_a_command(folder, arguments):
@@ -233,6 +235,7 @@ def test_forms_of_a_command(folder, arguments):
     (folder / "package").mkdir()
     (folder / "package" / "__main__.py").write_text(text)
     (folder / "program.py").write_text(text)
+    (folder / "after_a_line.py").write_text(f"no Python\n{text}")
     zipapp.create_archive(folder / "package", folder / "package.zip")
     py_compile.compile(str(folder / "program.py"), str(folder / "program.pyc"), doraise=True)
     expected = python(*arguments, cwd=folder)

@@ -7,6 +7,7 @@ Python processes that it starts, with `multiprocessing` or as commands, import p
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import sys
@@ -45,8 +46,9 @@ operations, copies, allocations and waits to stderr. Child processes are not rec
 _ORDERS = ("time", "bytes", "count", "bandwidth")
 _ENDINGS = (".html", ".json", ".txt")
 # Options for Python itself, and those with a value; they need another interpreter.
-_PYTHON_FLAGS, _PYTHON_VALUES = "bBdEiIOPqsSuv", "WX"
+_PYTHON_FLAGS, _PYTHON_VALUES = "bBdEiIOPqRsSuv", "WX"
 
+_Body = Callable[[dict[str, Any]], object]
 # Status of a command line that cannot be carried out, as `python` itself uses it.
 _BAD_COMMAND = 2
 
@@ -60,12 +62,14 @@ def main(argv: Sequence[str]) -> int:
     if not argv or argv[0] in ("-h", "--help"):
         print(USAGE, end="", file=sys.stdout if argv else sys.stderr)
         return 0 if argv else _BAD_COMMAND
-    options, rest, program = [], list(argv), ""
+    options, rest, program, skips = [], list(argv), "", False
     while not program and rest and rest[0].startswith("-") and rest[0] not in ("-", "--"):
         word = rest.pop(0)
         for at, letter in enumerate(word[1:], 1):
             if letter in _PYTHON_FLAGS:
                 options.append(f"-{letter}")
+            elif letter == "x":
+                skips = True
             elif letter in f"mc{_PYTHON_VALUES}":
                 if not word[at + 1 :] and not rest:
                     return _refuse(f"-{letter} needs an argument")
@@ -81,7 +85,7 @@ def main(argv: Sequence[str]) -> int:
     if options and sys.orig_argv[1:] != [*before, *argv]:
         return _refuse(f"option {options[0]} needs a process of its own")
     if options:
-        os.execv(sys.executable, [sys.executable, *options, *before, *rest])
+        os.execv(sys.executable, [sys.executable, *options, *before, *["-x"] * skips, *rest])
     if program == "m":
         return _run_module(rest[1], rest[2:])
     if program == "c":
@@ -89,12 +93,13 @@ def main(argv: Sequence[str]) -> int:
     if rest[:1] == ["-"]:
         return _start(rest, "", _text(sys.stdin.buffer.read(), "<stdin>"), {})
     rest = rest[1:] if rest[:1] == ["--"] else rest
-    return _run_script(rest[0], rest[1:]) if rest else _refuse("no program is given")
+    return _run_script(rest[0], rest[1:], skips) if rest else _refuse("no program is given")
 
 
 def profile(argv: Sequence[str]) -> int:
     """Runs the program that `argv` names, and reports; returns its exit status."""
     rest, files, sort, memory = list(argv), [], "time", False
+    refuse = functools.partial(_refuse, command="profile")
     if rest[:1] in (["-h"], ["--help"]):
         print(_PROFILE_USAGE, end="")
         return 0
@@ -102,25 +107,18 @@ def profile(argv: Sequence[str]) -> int:
         option, joined, value = rest.pop(0).partition("=")
         if option in ("-o", "--output", "--sort") and not joined:
             if not rest:
-                return _refuse(f"{option} needs a value", command="profile")
+                return refuse(f"{option} needs a value")
             value = rest.pop(0)
         if option in ("-o", "--output"):
             files.append(os.path.abspath(value))
             if not value.endswith(_ENDINGS):
-                return _refuse(
-                    f"the output is {value!r}; it must end in {', '.join(_ENDINGS)}",
-                    command="profile",
-                )
+                return refuse(f"the output is {value!r}; it must end in {', '.join(_ENDINGS)}")
             if not os.path.isdir(os.path.dirname(files[-1])):
-                return _refuse(
-                    f"the output is {value!r}, whose folder does not exist", command="profile"
-                )
+                return refuse(f"the output is {value!r}, whose folder does not exist")
         elif option == "--sort":
             sort = value
             if sort not in _ORDERS:
-                return _refuse(
-                    f"the order is {sort!r}; allowed are {', '.join(_ORDERS)}", command="profile"
-                )
+                return refuse(f"the order is {sort!r}; allowed are {', '.join(_ORDERS)}")
         elif option == "--memory":
             memory = True
         elif option == "--check-first":
@@ -129,7 +127,7 @@ def profile(argv: Sequence[str]) -> int:
         elif not option.strip("-"):
             break
         else:
-            return _refuse(f"unknown option {option}", command="profile")
+            return refuse(f"unknown option {option}")
     if not rest:
         print(_PROFILE_USAGE, end="", file=sys.stderr)
         return _BAD_COMMAND
@@ -152,7 +150,7 @@ def profile(argv: Sequence[str]) -> int:
             recorded.save(file)
 
 
-def _run_script(script: str, arguments: Sequence[str]) -> int:
+def _run_script(script: str, arguments: Sequence[str], skips: bool) -> int:
     path = os.path.join(os.getcwd(), script)
     if os.path.isdir(path) or is_zipfile(path):
         found = PathFinder.find_spec("__main__", [path])
@@ -163,7 +161,8 @@ def _run_script(script: str, arguments: Sequence[str]) -> int:
         return _run_found(found, [script, *arguments], path)
     try:
         with open(path, "rb") as file:
-            source = file.read()
+            # Option -x: the first line is left out, not its end, so that lines keep their numbers.
+            source = (file.readline()[-1:] if skips else b"") + file.read()
     except OSError as error:
         return _refuse(f"can't open file {script!r}: {error.strerror}")
     folder = os.path.dirname(os.path.realpath(path))
@@ -208,18 +207,12 @@ def _run_found(found: ModuleSpec, argv: list[str], directory: str | None) -> int
     return _start(argv, directory, lambda module: exec(code, module), names)
 
 
-def _text(source: str | bytes, name: str) -> Callable[[dict[str, Any]], object]:
+def _text(source: str | bytes, name: str) -> _Body:
     return lambda module: exec(compile(source, name, "exec", dont_inherit=True), module)
 
 
-def _start(
-    argv: list[str],
-    directory: str | None,
-    body: Callable[[dict[str, Any]], object],
-    names: dict[str, Any],
-) -> int:
-    """Runs `body` as `python` would run a program: argv, path, status, traceback, and a module with
-    these names."""
+def _start(argv: list[str], directory: str | None, body: _Body, names: dict[str, Any]) -> int:
+    """Runs `body` as `python` runs a program: arguments, path, status, traceback, names."""
     sys.argv[:] = argv
     if directory is not None and not _safe_path():
         sys.path[0] = directory
