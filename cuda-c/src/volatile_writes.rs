@@ -1,12 +1,13 @@
-//! Makes the lanes of a warp wait for each other at assignments to volatile shared memory.
+//! Makes the lanes of a warp wait for each other at assignments to volatile shared and global memory.
 //!
-//! Programs written before `__syncwarp` exchange values between the lanes of a warp through volatile shared
-//! memory without a barrier: `s[t] += s[t + 16]; s[t] += s[t + 8];`.
+//! Programs written before `__syncwarp` exchange values between the lanes of a warp through volatile memory
+//! without a barrier: `s[t] += s[t + 16]; s[t] += s[t + 8];`.
 //!
 //! On a GPU all lanes read, then all write. If a statement assigns to an element of a volatile array or
 //! pointer, the element is therefore wrapped in a call (`include/cuda_c/volatile_writes.h`):
 //! `::cuda_c::together(s[t]) += s[t + 16];`. The result of the call waits for the other lanes when it is
-//! assigned to, if the element is in shared memory. If the element turns out not to be volatile, the
+//! assigned to, if the element is in shared memory. In global memory they wait if the text also reads volatile
+//! elements there, and so not in `volatile float *out`, which is only written. If the element turns out not to be volatile, the
 //! assignment works as before. If the assigned value is a constant, the lanes only meet after the write
 //! (`at_once`), because other lanes may be waiting for it.
 //!
@@ -26,6 +27,8 @@ use names::Names;
 const TOGETHER: &str = "::cuda_c::together(";
 /// The call around an element to which a constant is assigned. It is written without waiting for other lanes.
 const AT_ONCE: &str = "::cuda_c::at_once(";
+/// The argument of these calls in texts whose lanes may exchange values in global memory, too.
+const IN_GLOBAL_MEMORY: &str = "<true>";
 
 /// A range of bytes of the text (start and end), and its replacement.
 pub(crate) type Edit = (usize, usize, String);
@@ -57,7 +60,11 @@ pub(crate) fn edits(tokens: &Tokens<'_>) -> Vec<Edit> {
         }
     }
     reader.writes.sort_unstable();
-    let ends = branches::ends(tokens, &reader.writes);
+    let is_exchanged = branches::is_exchanged(tokens, &reader.names, &reader.writes);
+    for (_, _, text) in reader.edits.iter_mut().filter(|it| is_exchanged && it.2.ends_with('(')) {
+        text.insert_str(text.len() - 1, IN_GLOBAL_MEMORY);
+    }
+    let ends = branches::ends(tokens, &reader.writes, is_exchanged);
     let meets = !reader.edits.is_empty();
     reader.edits.extend(ends.into_iter().map(|(at, text)| (at, at, text)));
     loops::edits(tokens, &reader.names, meets, &mut reader.edits);
@@ -296,14 +303,34 @@ mod tests {
             result.push_str(&replacement);
             done = end;
         }
-        (result + &text[done..]).replace("::cuda_c::", "")
+        (result + &text[done..]).replace("::cuda_c::", "").replace("<true>", "")
+    }
+
+    #[test]
+    fn lanes_meet_in_global_memory_that_the_text_reads() {
+        for (text, is_exchanged) in [
+            ("void f(volatile int *s) { s[t] += s[t + 1]; }", true),
+            ("void f(volatile int *s) { a = s[t]; s[t] = a; }", true),
+            ("void f(volatile int *s) { *s = *(s + 1); }", true),
+            ("void f(int *q) { *(volatile int *)q = t; }", true),
+            ("volatile int s[8]; void f() { s[t] = s[1]; }", true),
+            ("void f(volatile int *s) { s[t] = t; }", false),
+            ("void f(volatile int *s) { s[t] += t; *s = 1; }", false),
+            ("void f() { volatile int s[8]; s[t] += s[1]; }", false),
+        ] {
+            let edits = edits(&Tokens::of(text));
+            assert_eq!(edits.iter().any(|it| it.2.ends_with("<true>(")), is_exchanged, "{text}");
+        }
     }
 
     #[test]
     fn elements_that_are_assigned_to_meet() {
         for (body, expected) in [
             ("s[t] += s[t + 1];", "together(s[t]) += s[t + 1];"),
-            ("if (t < 4) s[t] = a = s[t];", "if (t < 4) together(s[t]) = a = s[t];"),
+            (
+                "if (t < 4) s[t] = a = s[t];",
+                "if (t < 4) together(s[t]) = a = s[t]; meet_behind(0);",
+            ),
             ("s[t][2].x |= f(a, b);", "together(s[t][2].x) |= f(a, b);"),
             ("s[t] = 0; s[f(t)] = -1.5f;", "at_once(s[t]) = 0; at_once(s[f(t)]) = -1.5f;"),
             ("for (;;) s[t]++; --s[0];", "for (;turn();) together(s[t])++; --together(s[0]);"),

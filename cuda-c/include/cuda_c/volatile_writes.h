@@ -1,5 +1,5 @@
-// Writes to volatile shared memory, as the lanes of a warp make them on a GPU: all lanes read, then all lanes
-// write.
+// Writes to volatile shared and global memory, as the lanes of a warp make them on a GPU: all lanes read, then
+// all lanes write.
 //
 // Programs written before __syncwarp rely on that: `s[t] += s[t + 16]; s[t] += s[t + 8];`. Without these
 // functions, a lane would run to the next barrier before another one starts. The front end wraps the left
@@ -9,9 +9,16 @@
 extern "C++" {
 namespace cuda_c {
 
-// Waits for the lanes that reach the same line.
-static inline void meet_at(const volatile void* written, const char* file, unsigned line) {
-    if (gpuarray_abi::is_shared(written)) gpuarray_abi::rendezvous(0, nullptr, nullptr, file, line);
+// Returns true for global memory. Most variables of this thread are close to the frame of this function.
+static inline bool is_far(const volatile void* written) {
+    const size_t near = 4096, after = (size_t)written - (size_t)__builtin_frame_address(0);
+    return after + near > 2 * near && gpuarray_abi::space_of(written) == gpuarray_abi::GLOBAL;
+}
+
+// Waits for the lanes that reach the same line, if the memory is shared, or global and FAR is true.
+template <bool FAR> static inline void meet_at(const volatile void* written, const char* file, unsigned line) {
+    if (gpuarray_abi::is_shared(written) || (FAR && is_far(written)))
+        gpuarray_abi::rendezvous(0, nullptr, nullptr, file, line);
 }
 
 // After a branch in which lanes write, the other lanes wait for them. The meeting place is numbered above all
@@ -22,12 +29,12 @@ static inline void meet_behind(unsigned number) {
 
 // A volatile variable on the left side of an assignment. All lanes read their values before any lane writes,
 // and all lanes write before any continues. A constant is written immediately, for lanes that wait for it.
-template <class T, bool AT_ONCE, bool IS_CLASS> struct Meeting {
+template <class T, bool FAR, bool AT_ONCE, bool IS_CLASS> struct Meeting {
     volatile T& left;
     const char* file;
     unsigned line;
 
-    void meet() const { meet_at(&left, file, line); }
+    void meet() const { meet_at<FAR>(&left, file, line); }
     T operator=(T value) const {
         if (!AT_ONCE) meet();
         left = value;
@@ -62,12 +69,12 @@ template <class T, bool AT_ONCE, bool IS_CLASS> struct Meeting {
 };
 
 // A class has its own operators.
-template <class T, bool AT_ONCE> struct Meeting<T, AT_ONCE, true> {
+template <class T, bool FAR, bool AT_ONCE> struct Meeting<T, FAR, AT_ONCE, true> {
     volatile T& left;
     const char* file;
     unsigned line;
 
-    void meet() const { meet_at(&left, file, line); }
+    void meet() const { meet_at<FAR>(&left, file, line); }
 #define CUDA_C_OF_CLASS(sign)                                                                   \
     template <class V> volatile T& operator sign(V&& right) const {                             \
         if (!AT_ONCE) meet();                                                                   \
@@ -114,14 +121,14 @@ template <class T, bool AT_ONCE> struct Meeting<T, AT_ONCE, true> {
 template <class T> constexpr bool has_own_operators = __is_class(T) || __is_union(T);
 
 // Variables that are not volatile are assigned as usual.
-template <class X> static inline X&& together(X&& left) { return static_cast<X&&>(left); }
-template <class X> static inline X&& at_once(X&& left) { return static_cast<X&&>(left); }
-template <class T>
-static inline Meeting<T, false, has_own_operators<T>> together(volatile T& left, GPUARRAY_PLACE) {
+template <bool FAR = false, class X> static inline X&& together(X&& left) { return static_cast<X&&>(left); }
+template <bool FAR = false, class X> static inline X&& at_once(X&& left) { return static_cast<X&&>(left); }
+template <bool FAR = false, class T>
+static inline Meeting<T, FAR, false, has_own_operators<T>> together(volatile T& left, GPUARRAY_PLACE) {
     return {left, file, line};
 }
-template <class T>
-static inline Meeting<T, true, has_own_operators<T>> at_once(volatile T& left, GPUARRAY_PLACE) {
+template <bool FAR = false, class T>
+static inline Meeting<T, FAR, true, has_own_operators<T>> at_once(volatile T& left, GPUARRAY_PLACE) {
     return {left, file, line};
 }
 

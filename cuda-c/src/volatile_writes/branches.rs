@@ -5,16 +5,57 @@
 //! volatile memory counts as a write.
 
 use super::loops::body_of_do;
+use super::names::Names;
 use crate::tokens::Tokens;
 use crate::tree::{Function, last_of_statement};
 use std::collections::{HashMap, HashSet};
 
+/// Returns true if lanes may exchange values through volatile global memory: a pointer, a cast or a global
+/// array leads to it, and the text reads elements other than those that it assigns (`writes`).
+pub(super) fn is_exchanged(tokens: &Tokens<'_>, names: &Names<'_>, writes: &[usize]) -> bool {
+    let is_local = |at: usize| {
+        let is_body = |open: &usize| {
+            tokens.at(*open) == "{"
+                && tokens.partner(*open).is_some_and(|close| close > at)
+                && Function::of(tokens, *open).is_some()
+        };
+        (0..at).any(|open| is_body(&open))
+    };
+    let leads_far = |at: usize| {
+        let end = (at + 1..tokens.len()).find(|&it| !tokens.is_word(it));
+        let sign = end.map_or("", |it| tokens.at(it));
+        tokens.at(at) == "volatile"
+            && tokens.is_of_program(at)
+            && (matches!(sign, "*" | "&") || (sign == "[" && !is_local(at)))
+    };
+    // A word in front of a name, or of its `*`, is the type in a declaration.
+    let follows_type = |at: usize| {
+        at.checked_sub(1).is_some_and(|it| tokens.is_word(it) && tokens.at(it) != "return")
+    };
+    let is_operand = |at: usize| !follows_type(at) && !writes.contains(&at);
+    let is_read = |at: usize| {
+        let is_element = tokens.at(at + 1) == "[" && is_operand(at);
+        let star = at.saturating_sub(if at > 1 && tokens.at(at - 1) == "(" { 2 } else { 1 });
+        let is_pointee = tokens.at(star) == "*" && is_operand(star);
+        let is_cast = tokens.at(at) == "volatile"
+            && at > 0
+            && tokens.at(at - 1) == "("
+            && !follows_type(at - 1);
+        is_cast || (names.has(tokens.at(at)) && (is_element || is_pointee))
+    };
+    !writes.is_empty() && (0..tokens.len()).any(leads_far) && (0..tokens.len()).any(is_read)
+}
+
 /// Returns the byte offsets after which lanes meet, and the text to insert there. `writes` holds the tokens
-/// at which volatile elements are assigned, in order.
-pub(super) fn ends(tokens: &Tokens<'_>, writes: &[usize]) -> Vec<(usize, String)> {
-    // Without shared memory, lanes cannot exchange values.
+/// at which volatile elements are assigned, in order; `is_exchanged` is the function's result. Otherwise,
+/// lanes exchange values in shared memory only.
+pub(super) fn ends(
+    tokens: &Tokens<'_>,
+    writes: &[usize],
+    is_exchanged: bool,
+) -> Vec<(usize, String)> {
     let has_shared = |it| tokens.at(it) == "thread_local" && !tokens.is_of_language(it);
-    if writes.is_empty() || !(0..tokens.len()).any(has_shared) {
+    if writes.is_empty() || !(is_exchanged || (0..tokens.len()).any(has_shared)) {
         return Vec::new();
     }
     let mut all = writes.to_vec();

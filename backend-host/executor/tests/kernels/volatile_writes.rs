@@ -1,5 +1,5 @@
-//! Programs written before `__syncwarp`, in which the lanes of a warp exchange values through volatile shared
-//! memory: all lanes read, then all write. Expected values are computed by hand.
+//! Programs written before `__syncwarp`, in which the lanes of a warp exchange values through volatile memory:
+//! all lanes read, then all write. Expected values are computed by hand.
 
 use crate::units::{launch_with, load, load_checked, load_in, run, shape};
 use host_executor::{Kernel, Language, Schedule};
@@ -158,6 +158,53 @@ extern "C" __global__ void k(int *a) {
     }
 }
 "#;
+
+#[test]
+fn lanes_exchange_values_in_global_memory() {
+    let library = load(
+        r#"
+extern "C" __global__ void sum(int *a) {
+    const int t = threadIdx.x;
+    if (t < 32) {
+        volatile int *s = a;
+        s[t] += s[t + 32]; s[t] += s[t + 16]; s[t] += s[t + 8];
+        s[t] += s[t + 4]; s[t] += s[t + 2]; s[t] += s[t + 1];
+    }
+}
+__device__ volatile int kept[64];
+extern "C" __global__ void sort(int *a) {
+    const int t = threadIdx.x, next = t ^ 1;
+    kept[t] = a[t];
+    if (t < next) {
+        const int mine = kept[t], other = kept[next];
+        if (mine > other) {
+            kept[t] = other;
+            kept[next] = mine;
+        }
+    }
+    a[t] = kept[t];
+}
+extern "C" __global__ void own(int *a) {
+    volatile int values[2] = {0, 0};
+    for (int i = 0; i < threadIdx.x; ++i) values[i & 1] += a[i];
+    __syncthreads();
+    a[threadIdx.x] = values[0] + values[1];
+}
+"#,
+    );
+    let first: Vec<i32> = (0..64).map(|t| t * 37 % 64).collect();
+    let mut array = first.clone();
+    run(&library, "sum", 1, 64, &mut array);
+    assert_eq!(array[0], 63 * 64 / 2);
+    array.clone_from(&first);
+    run(&library, "sort", 1, 64, &mut array);
+    let pairs = first.chunks(2).flat_map(|it| [it[0].min(it[1]), it[0].max(it[1])]);
+    assert_eq!(array, pairs.collect::<Vec<_>>());
+    array.clone_from(&first);
+    run(&library, "own", 1, 64, &mut array);
+    let before = |t: usize| first[..t].iter().sum::<i32>();
+    assert_eq!(array, (0..64).map(before).collect::<Vec<_>>());
+}
 
 #[test]
 fn writes_have_many_forms() {
