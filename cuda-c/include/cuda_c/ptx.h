@@ -14,5 +14,6 @@
 #include "ptx/compare.h"
 #include "ptx/convert.h"
 #include "ptx/memory.h"
+#include "ptx/mbarrier.h"
 #include "ptx/warp.h"
 #include "ptx/video.h"

@@ -1,5 +1,6 @@
 //! Writes operands of instructions as C++ expressions: arguments, results and addresses.
 
+use super::instruction::modes;
 use super::parser::{Offset, Operand, Value};
 use super::special;
 use super::types::{Class, HEADER, Type};
@@ -152,6 +153,18 @@ impl Writer<'_, '_> {
             }
         };
         Ok(format!("({HEADER}b64){base}{offset}"))
+    }
+
+    /// Returns the expression of a pointer to an element of a type of the headers.
+    pub(super) fn pointer(
+        &mut self,
+        operand: &Operand,
+        element: &str,
+        is_shared: bool,
+    ) -> Result<String, String> {
+        let address = self.address(operand, is_shared)?;
+        let space = modes(if is_shared { &["shared"] } else { &[] });
+        Ok(format!("{HEADER}at<{space}, {HEADER}{element}>({address})"))
     }
 
     /// Returns the number of bits of the register that an operand names.

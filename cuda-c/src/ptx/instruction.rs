@@ -38,6 +38,7 @@ impl Writer<'_, '_> {
             "prefetch" | "prefetchu" => memory::prefetch(self, instruction)?,
             "cp" => memory::copy(self, instruction)?,
             "bar" | "barrier" => self.barrier(instruction)?,
+            "mbarrier" => self.barrier_in_memory(instruction)?,
             name if video::is_video(name) => video::write(self, instruction)?,
             name => self.of_table(name, &instruction.modifiers, instruction)?,
         }
@@ -77,6 +78,18 @@ impl Writer<'_, '_> {
         };
         modifiers.remove(0);
         self.of_table(name, &modifiers, instruction)
+    }
+
+    /// Writes `mbarrier`. The function's name contains the operation, because each has operands of its own.
+    fn barrier_in_memory(&mut self, instruction: &Instruction) -> Result<(), String> {
+        let parts: Vec<&str> = instruction.modifiers.iter().map(String::as_str).collect();
+        let (name, used) = match parts.as_slice() {
+            ["test_wait", "parity", ..] => ("test_parity", 2),
+            ["try_wait", "parity", ..] => ("try_parity", 2),
+            [operation, ..] => (*operation, 1),
+            [] => return Err(unknown(instruction)),
+        };
+        self.of_table(&format!("mbarrier_{name}"), &instruction.modifiers[used..], instruction)
     }
 
     /// Writes an instruction of the table.
@@ -133,6 +146,12 @@ impl Writer<'_, '_> {
                 spare -= 1;
             }
             let operand = left.next().ok_or("is missing an operand")?;
+            if plain == "[]" {
+                let is_shared =
+                    form.modifiers.iter().any(|it| matches!(*it, "shared" | "shared::cta"));
+                values.push(self.pointer(operand, of("T", form)?.name, is_shared)?);
+                continue;
+            }
             values.push(self.argument(operand, of(plain, form)?, false)?);
         }
         if wants_carry {

@@ -65,14 +65,11 @@ impl Modifiers<'_> {
         address: &Operand,
         kind: Type,
     ) -> Result<String, String> {
-        let address = writer.address(address, self.is_shared)?;
-        let space: &[&str] = if self.is_shared { &["shared"] } else { &[] };
-        let element = format!("{HEADER}{}", kind.name);
         let whole = match self.count {
-            Some(count) => format!("{HEADER}vec<{element}, {count}>"),
-            None => element,
+            Some(count) => format!("vec<{HEADER}{}, {count}>", kind.name),
+            None => kind.name.to_owned(),
         };
-        Ok(format!("{HEADER}at<{}, {whole}>({address})", modes(space)))
+        writer.pointer(address, &whole, self.is_shared)
     }
 
     /// Returns the operands without the cache policy.
@@ -248,6 +245,43 @@ pub(super) fn prefetch(
     Ok(())
 }
 
+/// Writes `cp.async.bulk`, which copies immediately. The barrier of a copy to shared memory counts its bytes.
+fn bulk_copy(
+    writer: &mut Writer<'_, '_>,
+    instruction: &Instruction,
+    modifiers: &[&str],
+) -> Result<(), String> {
+    let operands = instruction.operands()?;
+    let (is_load, hints) = match modifiers {
+        ["commit_group"] if operands.is_empty() => return Ok(()),
+        ["wait_group"] | ["wait_group", "read"] if operands.len() == 1 => return Ok(()),
+        [
+            "shared::cluster" | "shared::cta",
+            "global",
+            "mbarrier::complete_tx::bytes",
+            hints @ ..,
+        ] => (true, hints),
+        ["global", "shared::cta", "bulk_group", hints @ ..] => (false, hints),
+        _ => return Err(unknown(instruction)),
+    };
+    let count = 3 + usize::from(is_load) + hints.len();
+    if !matches!(hints, [] | ["L2::cache_hint"]) || operands.len() != count {
+        return Err(unknown(instruction));
+    }
+    let word = Type::named("u32").unwrap_or_else(|| unreachable!("a type of the table"));
+    let to = writer.pointer(&operands[0], "b8", is_load)?;
+    let from = writer.pointer(&operands[1], "b8", !is_load)?;
+    let size = writer.argument(&operands[2], word, false)?;
+    let _ = write!(writer.body, "{HEADER}copy({to}, {from}, {size}, {size}); ");
+    if is_load {
+        let barrier = writer.pointer(&operands[3], "b64", true)?;
+        let bits = Type::named("b64").into_iter().collect::<Vec<_>>();
+        let call = function("mbarrier_complete_tx", &[], &bits, &[barrier, size]);
+        let _ = write!(writer.body, "{call}; ");
+    }
+    Ok(())
+}
+
 /// Writes `cp.async`. The copy is synchronous, so nothing has to wait for it.
 ///
 /// # Errors
@@ -256,6 +290,14 @@ pub(super) fn copy(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Re
     let modifiers: Vec<&str> = instruction.modifiers.iter().map(String::as_str).collect();
     let operands = instruction.operands()?;
     match (modifiers.as_slice(), operands.as_slice()) {
+        (["async", "mbarrier", "arrive", ..], _) => {
+            return writer.of_table(
+                "cp_async_mbarrier_arrive",
+                &instruction.modifiers[3..],
+                instruction,
+            );
+        }
+        (["async", "bulk", rest @ ..], _) => return bulk_copy(writer, instruction, rest),
         (["async", "commit_group" | "wait_all"], []) | (["async", "wait_group"], [_]) => {
             return Ok(());
         }
@@ -278,8 +320,8 @@ pub(super) fn copy(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Re
     if !is_allowed {
         return Err("copies an unsupported size; allowed are 16, and with .ca 4 and 8".into());
     }
-    let to = writer.address(to, true)?;
-    let from = writer.address(from, false)?;
+    let to = writer.pointer(to, "b8", true)?;
+    let from = writer.pointer(from, "b8", false)?;
     let size = writer.argument(size, word, false)?;
     let read = match rest {
         // A predicate; if it is true, nothing is read.
@@ -289,11 +331,6 @@ pub(super) fn copy(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Re
         [rest] => writer.argument(rest, word, false)?,
         _ => size.clone(),
     };
-    let pointer = format!("{HEADER}at<{}, char>({to})", modes(&["shared"]));
-    let _ = write!(
-        writer.body,
-        "{HEADER}copy({pointer}, {HEADER}at<{}, const char>({from}), {size}, {read}); ",
-        modes(&[])
-    );
+    let _ = write!(writer.body, "{HEADER}copy({to}, {from}, {size}, {read}); ");
     Ok(())
 }

@@ -57,13 +57,12 @@ fn reason(name: &str, modifiers: &[String]) -> Option<&'static str> {
         ("bar" | "barrier" | "mapa" | "getctarank" | "clusterlaunchcontrol", _) => {
             "blocks do not form clusters there"
         }
-        ("isspacep", _) => "all memory is of one kind there",
         ("tex" | "tld4" | "txq" | "istypep", _) => "use the functions of CUDA C for textures",
         ("suld" | "sust" | "sured" | "suq", _) => "use the functions of CUDA C for surfaces",
         ("wmma" | "mma" | "ldmatrix" | "stmatrix" | "movmatrix" | "wgmma" | "tcgen05", _) => {
             "compute with fma instead of matrix units"
         }
-        ("mbarrier" | "cp" | "tensormap" | "multimem", _) => {
+        ("cp" | "tensormap" | "multimem", _) => {
             "asynchronous copies are cp.async with commit_group and wait_group"
         }
         _ => return None,

@@ -13,6 +13,7 @@
 //! - `p` is a predicate. `&p` is a predicate that is present only with a modifier that combines it.
 //! - `T|p` is a result with an optional second result; `p|p` is a pair of predicates.
 //! - `cc` is the carry, which the function takes by reference.
+//! - `[]` is an address of a number of type `T`.
 //! - Other words are types by their name.
 //! - An operand that ends with `?` is optional.
 
@@ -29,7 +30,7 @@ const fn row(name: &'static str, pattern: &'static str, operands: &'static str) 
 }
 
 /// Names that patterns use for lists of alternatives.
-pub(super) const LISTS: [(&str, &str); 8] = [
+pub(super) const LISTS: [(&str, &str); 9] = [
     ("INT", "u16|u32|u64|s16|s32|s64"),
     ("WORD", "u32|s32"),
     ("CARRY", "u32|s32|u64|s64"),
@@ -38,6 +39,7 @@ pub(super) const LISTS: [(&str, &str); 8] = [
     ("SIGNED", "eq|ne|lt|le|gt|ge"),
     ("FLOAT", "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan"),
     ("BOOL", "and|or|xor"),
+    ("SHARED", "shared|shared::cta"),
 ];
 
 pub(super) const ROWS: &[Row] = &[
@@ -189,10 +191,36 @@ pub(super) const ROWS: &[Row] = &[
     row("membar", "cta|gl|sys", "="),
     row("membar", "proxy.alias", "="),
     row("fence", "proxy.alias|async", "="),
+    row("fence", "proxy.async.global|shared::cta|shared::cluster", "="),
+    row("fence", "mbarrier_init.release.cluster", "="),
     row("fence", "sc|acq_rel|acquire|release?.cta|cluster|gpu|sys", "="),
     row("fence", "cta|cluster|gpu|sys.sc|acq_rel", "="),
+    // Barriers in memory.
+    row("mbarrier_init", "SHARED?.b64", "= [] u32"),
+    row("mbarrier_inval", "SHARED?.b64", "= []"),
+    row("mbarrier_arrive", "expect_tx.release|relaxed?.cta|cluster?.SHARED?.b64", "T = [] u32"),
+    row("mbarrier_arrive", "noComplete?.release|relaxed?.cta|cluster?.SHARED?.b64", "T = [] u32?"),
+    row(
+        "mbarrier_arrive_drop",
+        "expect_tx.release|relaxed?.cta|cluster?.SHARED?.b64",
+        "T = [] u32",
+    ),
+    row(
+        "mbarrier_arrive_drop",
+        "noComplete?.release|relaxed?.cta|cluster?.SHARED?.b64",
+        "T = [] u32?",
+    ),
+    row("mbarrier_expect_tx", "relaxed?.cta|cluster?.SHARED?.b64", "= [] u32"),
+    row("mbarrier_complete_tx", "relaxed?.cta|cluster?.SHARED?.b64", "= [] u32"),
+    row("mbarrier_test_wait", "acquire|relaxed?.cta|cluster?.SHARED?.b64", "p = [] T"),
+    row("mbarrier_test_parity", "acquire|relaxed?.cta|cluster?.SHARED?.b64", "p = [] u32"),
+    row("mbarrier_try_wait", "acquire|relaxed?.cta|cluster?.SHARED?.b64", "p = [] T u32?"),
+    row("mbarrier_try_parity", "acquire|relaxed?.cta|cluster?.SHARED?.b64", "p = [] u32 u32?"),
+    row("mbarrier_pending_count", "b64", "u32 = T"),
+    row("cp_async_mbarrier_arrive", "noinc?.SHARED?.b64", "= []"),
     // Memory instructions other than accesses.
     row("cvta", "to?.global|const|local|shared|shared::cta.u64", "T = T"),
+    row("isspacep", "global|local|const|SHARED", "p = b64"),
     row(
         "createpolicy",
         "fractional.L2::evict_last|L2::evict_first|L2::evict_normal|L2::evict_unchanged.b64",

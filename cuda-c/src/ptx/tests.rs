@@ -209,7 +209,7 @@ fn statement(row: &Row, parts: &[&str]) -> String {
     let mut declared = String::new();
     let mut register = |name: &str| {
         let kind = match name.trim_end_matches('?') {
-            "T" => types[0],
+            "T" | "[]" => types[0],
             "U" => types[1],
             "W" => types[0].doubled().expect("twice the bits"),
             "p" | "&p" => Type::named("pred").expect("a type"),
@@ -217,7 +217,7 @@ fn statement(row: &Row, parts: &[&str]) -> String {
         };
         let number = declared.matches(".reg").count();
         let _ = write!(declared, ".reg .{} r{number}; ", kind.register().name);
-        format!("r{number}")
+        if name == "[]" { format!("[r{number}]") } else { format!("r{number}") }
     };
     let (results, arguments) = row.operands.split_once('=').expect("results");
     let results: Vec<String> =
@@ -227,11 +227,12 @@ fn statement(row: &Row, parts: &[&str]) -> String {
     let taken = arguments.split_whitespace().filter(|it| *it != "cc" && (*it != "&p" || combines));
     operands.extend(taken.map(register));
     let name = match row.name {
-        "bar_sync" => "bar.sync",
-        "bar_red" => "bar.red",
-        name => name,
+        "bar_sync" => "bar.sync".into(),
+        "bar_red" => "bar.red".into(),
+        "cp_async_mbarrier_arrive" => "cp.async.mbarrier.arrive".into(),
+        name => name.replace("_parity", "_wait.parity").replace("mbarrier_", "mbarrier."),
     };
-    let whole: Vec<&str> = [name].into_iter().chain(modifiers).collect();
+    let whole: Vec<&str> = [name.as_str()].into_iter().chain(modifiers).collect();
     format!("asm volatile(\"{{ {declared}{} {}; }}\");\n", whole.join("."), operands.join(", "))
 }
 

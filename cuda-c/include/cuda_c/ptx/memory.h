@@ -70,6 +70,13 @@ template <class M, class T> static inline T cvta(T address) {
     if constexpr (has<M, m_to> || !(has<M, m_shared> || has<M, m_shared_cta>)) return address;
     else return (T)__cvta_shared_to_generic((u32)address);
 }
+template <class M> static inline bool isspacep(b64 address) {
+    const void* const p = (const void*)address;
+    if constexpr (has<M, m_shared> || has<M, m_shared_cta>) return __isShared(p);
+    else if constexpr (has<M, m_local>) return __isLocal(p);
+    else if constexpr (has<M, m_const>) return __isConstant(p);
+    else return __isGlobal(p);
+}
 // Creates a cache policy, which is ignored.
 template <class M, class T> static inline T createpolicy(f32) { return 0; }
 

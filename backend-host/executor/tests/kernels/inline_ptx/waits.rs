@@ -1,6 +1,6 @@
-//! Constants, carries after branches, and loops that wait for another thread.
+//! Constants, carries after branches, and loops and barriers that wait for other threads.
 
-use crate::units::{load, run};
+use crate::units::{failure, load, run};
 
 #[test]
 fn constants_have_a_sign_as_the_instruction_set_says() {
@@ -95,4 +95,85 @@ fn threads_wait_for_each_other() {
         run(&library, name, 1, 32, &mut array);
         assert_eq!(array, [expected; 32], "{name}");
     }
+}
+
+#[test]
+fn barriers_in_memory_count_threads_and_bytes() {
+    let text = r#"
+__device__ unsigned at(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
+extern "C" __global__ void k(int *out, int n) {
+    __shared__ alignas(16) int values[64];
+    __shared__ unsigned long long turn, filled;
+    const unsigned t = threadIdx.x;
+    if (t == 0) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(at(&turn)), "r"(64));
+        asm volatile("mbarrier.init.shared.b64 [%0], 1;" :: "r"(at(&filled)));
+        asm volatile("fence.mbarrier_init.release.cluster; fence.proxy.async.shared::cta;");
+    }
+    __syncthreads();
+    // Each thread leaves in a round of its own, and the others no longer wait for it.
+    unsigned round = 0, ready = 0;
+    for (; round < t; ++round) {
+        unsigned long long state;
+        asm volatile("mbarrier.arrive.shared.b64 %0, [%1];" : "=l"(state) : "r"(at(&turn)));
+        do {
+            asm volatile("{ .reg .pred p; mbarrier.test_wait.shared.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+                         : "=r"(ready) : "r"(at(&turn)), "l"(state) : "memory");
+        } while (!ready);
+        if (t == 63) atomicAdd(out + 64, 1);
+    }
+    asm volatile("mbarrier.arrive_drop.shared.b64 _, [%0];" :: "r"(at(&turn)));
+    out[t] = round;
+    // One thread copies, and all wait for the bytes, by the parity of the phase.
+    for (int phase = 0; phase < 3; ++phase) {
+        __syncthreads();
+        if (t == 5) {
+            asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], 256;" :: "r"(at(&filled)));
+            asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];"
+                         :: "r"(at(values)), "l"(out + 1024 * phase), "r"(at(&filled)) : "memory");
+        }
+        asm volatile("{ .reg .pred p; again: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @!p bra again; }"
+                     :: "r"(at(&filled)), "r"(phase & 1) : "memory");
+        out[128 + 64 * phase + t] = values[63 - t];
+    }
+    __syncthreads();
+    if (t == 0) {
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 256; cp.async.bulk.commit_group;"
+                     "cp.async.bulk.wait_group.read 0;" :: "l"(out + 512), "r"(at(values)) : "memory");
+        unsigned long long state;
+        unsigned pending;
+        asm volatile("mbarrier.init.b64 [%0], 3;" :: "l"(&filled));
+        asm volatile("mbarrier.arrive.noComplete.shared.b64 %0, [%1], 2;" : "=l"(state) : "r"(at(&filled)));
+        asm volatile("cp.async.mbarrier.arrive.shared.b64 [%0];" :: "r"(at(&filled)));
+        asm volatile("mbarrier.pending_count.b64 %0, %1;" : "=r"(pending) : "l"(state));
+        asm volatile("{ .reg .pred p; isspacep.shared p, %1; selp.u32 %0, 10, 20, p; }"
+                     : "=r"(out[66]) : "l"(&filled));
+        out[65] = pending;
+        asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0]; mbarrier.inval.shared.b64 [%0];" :: "r"(at(&filled)));
+    }
+}
+"#;
+    let mut array: Vec<i32> = (0..4096).collect();
+    array[64] = 0;
+    run(&load(text), "k", 1, 64, &mut array);
+    assert_eq!(array[..67], (0..64).chain([63, 3, 10]).collect::<Vec<_>>());
+    for phase in 0..3 {
+        let copied: Vec<i32> = (0..64).rev().map(|it| it + 1024 * phase as i32).collect();
+        assert_eq!(array[128 + 64 * phase..][..64], copied, "{phase}");
+    }
+    assert_eq!(array[512..576], (2048..2112).collect::<Vec<_>>());
+}
+
+#[test]
+fn arrivals_that_a_barrier_does_not_expect_end_the_launch() {
+    let text = r#"
+extern "C" __global__ void k(int *out, int n) {
+    __shared__ unsigned long long barrier;
+    if (threadIdx.x == 0) asm volatile("mbarrier.init.b64 [%0], 4;" :: "l"(&barrier));
+    __syncthreads();
+    asm volatile("mbarrier.arrive.b64 _, [%0], 5;" :: "l"(&barrier));
+}
+"#;
+    let (_, message) = failure(&load(text), "k", 1, 32);
+    assert!(message.contains("more arrivals than the barrier expects"), "{message}");
 }
