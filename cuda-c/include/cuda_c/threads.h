@@ -42,11 +42,12 @@ static inline long long clock64() {
 
 // Lets the other threads of the block run. Threads are not preempted, so a loop that waits for another thread
 // must call this. Threads continue in the order of their calls: each call is a meeting place of its own,
-// numbered above all lines of the program and the ends of its branches (volatile_writes.h).
+// numbered above all lines of the program and the ends of its branches (volatile_writes.h). The place has no file,
+// because the order of files comes before the order of numbers.
 static inline void __nanosleep(unsigned int, GPUARRAY_PLACE) {
     static GPUARRAY_THREAD_LOCAL unsigned int turns = 0;
-    (void)line;
-    gpuarray_abi::rendezvous(0, nullptr, nullptr, file, 0x80000000u | ++turns);
+    (void)file, (void)line;
+    gpuarray_abi::rendezvous(0, nullptr, nullptr, nullptr, 0x80000000u | ++turns);
 }
 
 [[noreturn]] static inline void __trap(GPUARRAY_PLACE) {

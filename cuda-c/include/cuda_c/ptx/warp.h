@@ -99,8 +99,9 @@ static inline u32 lanemask_le() { return lanemask_lt() | lanemask_eq(); }
 static inline u32 lanemask_gt() { return ~lanemask_le(); }
 static inline u32 lanemask_ge() { return ~lanemask_lt(); }
 
-// The system clock in nanoseconds.
-static inline u64 globaltimer() {
+// The system clock in nanoseconds. Libraries read it in loops that wait for another thread, so other threads run first.
+static inline u64 globaltimer(GPUARRAY_PLACE) {
+    turn(file, line);
     long time[2]; // seconds and nanoseconds
     extern int cuda_c_clock_gettime(int, long*) __asm__("clock_gettime");
     cuda_c_clock_gettime(0, time);
