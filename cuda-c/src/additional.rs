@@ -29,7 +29,7 @@ fn lacks_alloca(tokens: &Tokens<'_>) -> bool {
     (0..tokens.len()).any(is_called) && !Items::of(tokens).all.iter().any(is_own)
 }
 
-/// Returns true for a text that uses placement `new`, `new (address) T`, without declaring the operator.
+/// Returns true for a text that uses placement `new`, `new (address) T`, before it declares the operator.
 fn lacks_placement(tokens: &Tokens<'_>) -> bool {
     let is_operator = |at: usize| at > 0 && tokens.at(at - 1) == "operator";
     let is_used = |at: usize| {
@@ -38,12 +38,10 @@ fn lacks_placement(tokens: &Tokens<'_>) -> bool {
             && !is_operator(at)
             && tokens.is_of_program(at)
     };
-    if !(0..tokens.len()).any(is_used) {
-        return false;
-    }
+    let Some(first) = (0..tokens.len()).find(|&at| is_used(at)) else { return false };
     // True for each enclosing brace of a class or function. An operator declared inside one does not count.
     let mut inner: Vec<bool> = Vec::new();
-    for at in 0..tokens.len() {
+    for at in 0..first {
         match tokens.at(at) {
             "{" => inner.push(!tokens.is_of_scope(at)),
             "}" => drop(inner.pop()),
@@ -126,6 +124,10 @@ mod tests {
             (
                 "extern \"C++\" { void *operator new(size_t, void *p); } void f(int *p) { new (p) int; }",
                 false,
+            ),
+            (
+                "void f(int *p) { new (p) int; } inline void *operator new(size_t, void *p) { return p; }",
+                true,
             ),
             (
                 "inline void *operator new(size_t, void *p) { return p; } void f(int *p) { new (p) int; }",
