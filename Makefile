@@ -181,7 +181,8 @@ test-fetched: $(VENV)/.requirements $(MODULE) $(CCCL)
 	$(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --test nvrtc --test source -- builtin_operations on_host:: checked::
 	$(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --test embedded -- code_objects
 	PYGPU_BACKEND=host $(PY) -m pytest tests/python/exchange/test_mpi.py
-	PYGPU_BACKEND=host PYGPU_TEST_CCCL='$(abspath $(CCCL))' CXX='c++ -O1' $(PY) -m pytest tests/python/compile/test_cub.py
+	PYGPU_BACKEND=host PYGPU_TEST_CCCL='$(abspath $(CCCL))' CXX='c++ -O1' $(PY) -m pytest \
+	  $(addprefix tests/python/compile/test_,cub.py barriers_in_memory.py thrust.py)
 
 # Run it by hand when a kernel source has changed: it takes more than half an hour.
 test-kernels: $(VENV)/.requirements

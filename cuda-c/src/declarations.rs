@@ -11,7 +11,7 @@ use crate::ptx;
 use crate::regions::{self, Forms, Program};
 use crate::tokens::{Tokens, edited};
 use crate::tree::Items;
-use crate::{known_names, qualifiers, shared_pointers, unnamed_classes, volatile_writes};
+use crate::{known_names, qualifiers, shared_pointers, throws, unnamed_classes, volatile_writes};
 pub use constants::{OF_FUNCTION as CONSTANT_OF_FUNCTION, PREFIX as CONSTANT_PREFIX};
 use reader::{Declarations, Kernel};
 use std::borrow::Cow;
@@ -108,6 +108,7 @@ fn unit_of(
         edits.push((behind, behind, form.into()));
     }
     let texts = meetings.into_iter().chain(described).chain(unnamed_classes::edits(tokens));
+    let texts = texts.chain(throws::edits(tokens));
     edits.extend(texts.map(|(start, end, text)| (start, end, text.into())));
     let launches = refused::launches_of_host(tokens).into_iter();
     edits.extend(launches.map(|(start, end)| (start, end, "".into())));

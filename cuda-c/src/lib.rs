@@ -34,6 +34,7 @@ mod regions;
 mod shared_pointers;
 mod signatures;
 mod temporary;
+mod throws;
 mod tokens;
 mod tree;
 mod unnamed_classes;

@@ -46,6 +46,8 @@
 #endif
 #define __CUDA_ARCH__ GPUARRAY_CUDA_ARCH
 #define __CUDA_ARCH_LIST__ GPUARRAY_CUDA_ARCH
+// Thrust's algorithms run in the calling thread, also with the policy `thrust::device`, as in a kernel on a GPU.
+#define THRUST_DEVICE_SYSTEM THRUST_DEVICE_SYSTEM_CPP
 #endif
 // Distinguishes these headers from a GPU's.
 #define __CUDA_C_ON_CPU__ 1

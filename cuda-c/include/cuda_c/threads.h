@@ -103,6 +103,16 @@ static inline void* __cvta_local_to_generic(size_t p) { return (void*)p; }
 
 namespace cuda_c {
 
+// In place of `throw` in files that a program includes, which the front end replaces: ends the launch.
+struct Thrown {
+    const char* file;
+    unsigned line;
+    template <class E> [[noreturn]] void operator=(const E&) const {
+        gpuarray_abi::trap(gpuarray_abi::TRAP, "an exception, which code for a device cannot throw", file, line);
+    }
+};
+static inline Thrown thrown(GPUARRAY_PLACE) { return {file, line}; }
+
 // The number of arguments that a format consumes, which printf returns on a GPU.
 static inline int arguments_of(const char* format) {
     int count = 0;
