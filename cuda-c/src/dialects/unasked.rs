@@ -1,5 +1,6 @@
 //! Adds the headers that nvcc includes before every program, if a text uses names that they declare.
 
+use super::Dialect;
 use super::code::{after, word_set, words};
 use super::insertion::{Headers, header};
 use std::collections::HashMap;
@@ -29,6 +30,12 @@ pub(super) fn unasked(codes: &[String], has_folders: bool, headers: Headers<'_>)
     let is_of_std = |at: usize| after(&code, at).starts_with("::");
     if has_folders || words(&code).any(|it| &code[it.clone()] == "std" && is_of_std(it.end)) {
         included.extend(OF_STD);
+        // NVRTC has these two functions without a header.
+        if headers.dialect == Dialect::Host
+            && ["move", "forward"].iter().any(|it| names.contains(it))
+        {
+            included.push("utility");
+        }
     }
     let own: HashMap<_, _> = types(&code).into_iter().collect();
     let mut lines = String::new();
@@ -70,10 +77,9 @@ fn is_word(it: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Dialect;
     use super::super::code::{code_of, includes};
     use super::super::vendor::Vendor;
-    use super::{Headers, header, types, unasked};
+    use super::{Dialect, Headers, header, types, unasked};
 
     #[test]
     fn names_have_headers() {
@@ -132,6 +138,9 @@ mod tests {
         for (text, expected) in rows {
             assert_eq!(found(text, Dialect::Nvrtc), *expected, "{text}");
         }
+        let moved = found("T x = std::move(y);", Dialect::Host);
+        assert_eq!(moved, [&of_std[..], &["utility"]].concat());
+        assert_eq!(found("T x = std::move(y);", Dialect::Nvrtc), of_std);
         // Not every hipRTC has the type, and those that have it define it as `long long`.
         assert!(found("typedef unsigned long uint64_t; uint64_t x;", Dialect::Hiprtc).is_empty());
     }
