@@ -13,7 +13,10 @@
 #include <cub/block/block_shuffle.cuh>
 #include <cub/block/block_store.cuh>
 #include <cub/iterator/cache_modified_input_iterator.cuh>
+// CCCL 3 no longer has it.
+#if __has_include(<cub/iterator/counting_input_iterator.cuh>)
 #include <cub/iterator/counting_input_iterator.cuh>
+#endif
 #include <cub/grid/grid_even_share.cuh>
 #include <cub/grid/grid_mapping.cuh>
 #include <cub/thread/thread_load.cuh>

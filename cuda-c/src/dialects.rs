@@ -163,8 +163,12 @@ pub fn adapted(program: &Program<'_>, dialect: Dialect) -> Adapted {
         (texts[0], codes[0]) = (text.clone(), code_of(text, false));
     }
     let program = &Program { text: left.as_deref().unwrap_or(program.text), ..*program };
-    let unasked = unasked::unasked(&codes, !folders.is_empty(), headers);
+    let mut unasked = unasked::unasked(&codes, !folders.is_empty(), headers);
     if dialect == Dialect::Host {
+        // The libraries use functions of these headers that NVIDIA's compilers have built in.
+        if insertion::include_libraries(&texts) {
+            unasked += "#include <cstring>\n#include <utility>\n";
+        }
         folders.extend(headers.vendor.libraries_for_host(&texts));
         return for_host(program, options, folders, &texts, unasked);
     }

@@ -29,9 +29,12 @@ pub(crate) fn renamed<'a>(tokens: &Tokens<'a>) -> Option<(String, Vec<&'a str>)>
         return None;
     }
     let mut own: Vec<&str> = Vec::new();
-    for declared in Items::of(tokens).all {
+    let items = Items::of(tokens);
+    for declared in &items.all {
         let name = declared.body.and_then(|_| declared.name(tokens));
-        let is_own = tokens.is_of_program(declared.range.start);
+        // A function in a namespace is none of the C library's.
+        let is_in_namespace = items.scopes(declared).next().is_some_and(|it| it.is_namespace);
+        let is_own = tokens.is_of_program(declared.range.start) && !is_in_namespace;
         own.extend(name.filter(|it| is_own && is_taken(it)));
     }
     let is_renamed = |&at: &usize| own.contains(&tokens.at(at)) && tokens.is_of_program(at);
@@ -72,6 +75,7 @@ mod tests {
             ("int vfork(int a); int g() { return vfork(1); }", false),
             ("int g() { return setjmp(1) + _vfork(); }", false),
             ("struct S { int vfork() { return 1; } };", false),
+            ("namespace n { int strlen(char *s) { return ::strlen(s); } }", false),
         ] {
             let text = format!("{begin}{text}\n");
             let renamed = renamed(&Tokens::of(&text));

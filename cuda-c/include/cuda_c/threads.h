@@ -87,6 +87,7 @@ static inline unsigned int __isConstant(const void* p) {
 static inline unsigned int __isGlobal(const void* p) {
     return !gpuarray_abi::is_shared(p) && gpuarray_abi::space_of(p) == gpuarray_abi::GLOBAL;
 }
+static inline unsigned int __isGridConstant(const void*) { return 0; }
 // All addresses are of the same kind. If a program keeps the address of shared memory in 32 bits, the full
 // address is the one near another variable of the block.
 static inline size_t __cvta_generic_to_global(const void* p) { return (size_t)p; }

@@ -195,6 +195,11 @@ pub(super) fn of_cpp_for_host(text: &str) -> impl Iterator<Item = &str> {
     of_cpp(text).into_iter().chain(of_nvidia)
 }
 
+/// Returns true if texts include headers of NVIDIA's C++ libraries.
+pub(super) fn include_libraries(texts: &[String]) -> bool {
+    texts.iter().flat_map(|it| includes(it)).any(|it| may_be_of_libraries(it.name))
+}
+
 /// Returns a text that includes CUB's parts for kernels in place of all of CUB.
 pub(super) fn with_cub_for_kernels(text: &str) -> Cow<'_, str> {
     let of_cub = || includes(text).filter(|it| it.name == ALL_OF_CUB);
