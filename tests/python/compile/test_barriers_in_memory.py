@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from test_cub import installed, pytestmark, run  # noqa: F401
+from cpp_libraries import MARKS, installed, run  # noqa: F401
 
 from pygpu import driver
 from pygpu.compiler import SourceModule
 
+pytestmark = MARKS
 NUMBERS = np.random.default_rng(31).integers(0, 1000, 1024).astype(np.int32)
 # What each kernel below writes: the rows of 128 numbers in reverse, plus one.
 REVERSED = NUMBERS.reshape(-1, 128)[:, ::-1].ravel() + 1

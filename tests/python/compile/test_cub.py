@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import sys
-
 import numpy as np
 import pytest
-from device import BACKEND, IS_DOUBLE
+from cpp_libraries import MARKS, installed, run  # noqa: F401
 
 from pygpu import driver
 from pygpu.compiler import SourceModule
 
-FOLDER = os.environ.get("PYGPU_TEST_CCCL")
-pytestmark = [
-    pytest.mark.skipif(not FOLDER, reason="NVIDIA's C++ libraries are left to `make test-more`"),
-    pytest.mark.skipif(BACKEND == "hip" or IS_DOUBLE, reason="the compiler does not take them"),
-]
-
+pytestmark = MARKS
 NUMBERS = np.random.default_rng(21).integers(0, 1000, 1024).astype(np.int32)
 FIRST = NUMBERS[:128]
-
-
-@pytest.fixture(autouse=True)
-def installed(monkeypatch):
-    monkeypatch.syspath_prepend(FOLDER)
-    assert FOLDER in sys.path
-
-
-def run(text, *arrays, threads=128, blocks=1):
-    """Runs the kernel ``k`` of a text. Warnings of the compiler are errors here."""
-    kernel = SourceModule(text, no_extern_c=True).get_function("k")
-    kernel(*map(driver.InOut, arrays), block=(threads, 1, 1), grid=(blocks, 1))
 
 
 REDUCE = """

@@ -198,3 +198,16 @@ def test_a_shared_pointer_that_one_thread_sets_is_set_in_all():
     result = np.zeros(64, np.int32)
     kernel(driver.Out(result), block=(64, 1, 1))
     assert (result == 5).all()
+
+
+@pytest.mark.skipif(BACKEND != "host", reason="the run-time compilers refuse exceptions")
+def test_an_exception_in_an_included_file_ends_the_launch(tmp_path):
+    halved = "__device__ int halved(int x) { if (x % 2) throw x; return x / 2; }\n"
+    (tmp_path / "halved.cuh").write_text(halved)
+    text = '#include "halved.cuh"\n__global__ void k(int *x) { *x = halved(*x); }'
+    kernel = SourceModule(text, include_dirs=[str(tmp_path)]).get_function("k")
+    x = np.array([6], np.int32)
+    kernel(driver.InOut(x), block=(1, 1, 1))
+    assert x[0] == 3
+    with pytest.raises(driver.LaunchError, match=r"an exception.*halved.cuh:1"):
+        kernel(driver.InOut(x), block=(1, 1, 1))

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from cpp_libraries import MARKS, installed  # noqa: F401
 from device import BACKEND
-from test_cub import installed, pytestmark  # noqa: F401
 
 from pygpu import driver
 from pygpu.compiler import SourceModule
 
+pytestmark = MARKS
 NUMBERS = np.random.default_rng(41).integers(0, 50, (64, 16)).astype(np.int32)
 
 
@@ -95,9 +96,9 @@ THRUST = {
     ),
     "iterators": (
         "for_each iterator/zip_iterator iterator/counting_iterator",
-        "auto all = thrust::make_zip_iterator(thrust::make_tuple(p,"
+        "auto z = thrust::make_zip_iterator(thrust::make_tuple(p,"
         "    thrust::counting_iterator<int>(0)));"
-        "thrust::for_each(thrust::seq, all, all + 16, Sum());",
+        "thrust::for_each(thrust::seq, z, z + 16, Sum());",
         lambda x: x + np.arange(16),
     ),
 }
@@ -188,22 +189,3 @@ def test_algorithms_of_thrust_run_in_the_calling_thread():
 
 def test_the_standard_library_for_kernels():
     check(OF_STD, module(OF_STD, "#include <{}>\n"))
-
-
-@pytest.mark.skipif(BACKEND != "host", reason="NVRTC refuses exceptions")
-def test_exceptions_of_a_library_end_the_launch():
-    text = """
-    #include <thrust/optional.h>
-    extern "C" __global__ void k(int *y) {
-        thrust::optional<int> one;
-        if (y[0]) one = y[0];
-        y[1] = one.value();
-    }
-    """
-    kernel = SourceModule(text, no_extern_c=True).get_function("k")
-    y = np.array([5, 0], np.int32)
-    kernel(driver.InOut(y), block=(1, 1, 1))
-    assert y[1] == 5
-    y[0] = 0
-    with pytest.raises(driver.LaunchError, match="exception"):
-        kernel(driver.InOut(y), block=(1, 1, 1))

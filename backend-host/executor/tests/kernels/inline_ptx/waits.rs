@@ -177,3 +177,27 @@ extern "C" __global__ void k(int *out, int n) {
     let (_, message) = failure(&load(text), "k", 1, 32);
     assert!(message.contains("more arrivals than the barrier expects"), "{message}");
 }
+
+#[test]
+fn loops_of_different_files_take_turns() {
+    // Each thread waits in each file while the other thread waits in the other file.
+    let text = r#"
+#line 1 "a.cuh"
+__device__ void one(volatile int *flag, int value) { while (*flag != value) {} }
+#line 1 "b.cuh"
+__device__ void other(volatile int *flag, int value) { while (*flag != value) {} }
+#line 1 "k.cu"
+extern "C" __global__ void k(int *out, int n) {
+    __shared__ volatile int first, second;
+    if (threadIdx.x == 0) first = second = 0;
+    __syncthreads();
+    if (threadIdx.x == 0) { one(&first, 1); second = 1; other(&first, 2); second = 2; }
+    else { first = 1; other(&second, 1); first = 2; one(&second, 2); }
+    __syncthreads();
+    out[threadIdx.x] = 10 * first + second;
+}
+"#;
+    let mut array = vec![0; 2];
+    run(&load(text), "k", 1, 2, &mut array);
+    assert_eq!(array, [22, 22]);
+}
