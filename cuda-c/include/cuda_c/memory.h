@@ -37,5 +37,6 @@ template <class T> static __forceinline__ void __stwt(T* address, typename cuda_
     *address = value;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
+static inline void* __nv_associate_access_property(void* address, unsigned long long) { return address; }
 
 } // extern "C++"

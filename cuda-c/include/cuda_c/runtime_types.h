@@ -12,5 +12,6 @@ enum cudaSharedMemConfig {
     cudaSharedMemBankSizeFourByte,
     cudaSharedMemBankSizeEightByte
 };
+enum cudaAccessProperty { cudaAccessPropertyNormal, cudaAccessPropertyStreaming, cudaAccessPropertyPersisting };
 
 } // extern "C++"

@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 /// Prefixes of the language's functions in which a thread waits for other threads.
-const WAITS: [&str; 16] = [
+const WAITS: [&str; 17] = [
     "__syncthreads",
     "__syncwarp",
     "__barrier_sync",
@@ -27,6 +27,7 @@ const WAITS: [&str; 16] = [
     "__match_",
     "__reduce_",
     "__nanosleep",
+    "__mbarrier_",
     "cooperative_groups",
     "cuda_c",
     "gpuarray_",

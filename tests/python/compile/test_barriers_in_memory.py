@@ -75,7 +75,7 @@ def test_threads_leave_a_barrier_and_its_last_arrival_runs_a_function():
             if (threadIdx.x == i) return bar.arrive_and_drop();
             atomicAdd(&count, 1);
             bar.arrive_and_wait();
-            counts[i] = count;
+            if (threadIdx.x == 63) counts[i] = count;
             bar.arrive_and_wait();
         }
     }

@@ -211,3 +211,32 @@ def test_an_exception_in_an_included_file_ends_the_launch(tmp_path):
     assert x[0] == 3
     with pytest.raises(driver.LaunchError, match=r"an exception.*halved.cuh:1"):
         kernel(driver.InOut(x), block=(1, 1, 1))
+
+
+@pytest.mark.skipif(BACKEND != "host", reason="the header is NVIDIA's")
+def test_barriers_in_memory_are_functions_of_c():
+    source = """
+    #include <cuda_awbarrier_primitives.h>
+    __global__ void k(int *x) {
+        __shared__ __mbarrier_t barrier;
+        __shared__ int last;
+        if (threadIdx.x == 0) __mbarrier_init(&barrier, blockDim.x);
+        __syncthreads();
+        if (threadIdx.x < 63) {
+            __mbarrier_token_t token = __mbarrier_arrive(&barrier);
+            while (!__mbarrier_test_wait(&barrier, token)) {}
+        } else {
+            last = 5;
+            __mbarrier_token_t token = __mbarrier_arrive_and_drop(&barrier);
+            x[64] = __mbarrier_token_pending_count(token) <= 64;
+        }
+        __syncthreads();
+        if (threadIdx.x < 63) __mbarrier_arrive(&barrier);
+        while (!__mbarrier_test_wait_parity(&barrier, 1)) {}
+        x[threadIdx.x] = last;
+    }
+    """
+    x = np.zeros(65, np.int32)
+    kernel = SourceModule(source).get_function("k")
+    kernel(driver.InOut(x), block=(64, 1, 1))
+    assert x.tolist() == [*[5] * 64, 1]

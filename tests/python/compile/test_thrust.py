@@ -142,6 +142,11 @@ OF_STD = {
         "cuda::std::bitset<70> bits; bits.set(p[0]); bits.set(69); p[0] = bits.count();",
         lambda x: with_first(np.full(64, 2), x),
     ),
+    "annotated_ptr": (
+        "cuda/annotated_ptr",
+        "p[0] = cuda::annotated_ptr<int, cuda::access_property::streaming>(p)[1];",
+        lambda x: with_first(x[:, 1], x),
+    ),
     "chrono": (
         "cuda/std/chrono",
         "using namespace cuda::std::chrono;p[0] = duration_cast<milliseconds>(seconds(3)).count();",
