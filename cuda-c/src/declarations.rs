@@ -11,7 +11,8 @@ use crate::ptx;
 use crate::regions::{self, Forms, Program};
 use crate::tokens::{Tokens, edited};
 use crate::tree::Items;
-use crate::{known_names, qualifiers, shared_pointers, throws, unnamed_classes, volatile_writes};
+use crate::volatile_writes::{self, VolatileLines};
+use crate::{known_names, qualifiers, shared_pointers, throws, unnamed_classes};
 pub use constants::{OF_FUNCTION as CONSTANT_OF_FUNCTION, PREFIX as CONSTANT_PREFIX};
 use reader::{Declarations, Kernel};
 use std::borrow::Cow;
@@ -28,6 +29,26 @@ pub struct Unit {
     /// True if statements of kernels were split. The compiler may refuse the result even if it accepts the
     /// original statements.
     pub is_parted: bool,
+    /// True if the text asks the compiler which expressions are volatile.
+    pub asks: bool,
+}
+
+/// The parts of a unit that are optional, because compilers may refuse them.
+#[derive(Debug, Default)]
+pub struct Choices {
+    /// The names of kernels that get no loop variant; `None` if no kernel gets one.
+    pub without: Option<HashSet<String>>,
+    /// True to insert barriers that the program omits because a GPU runs threads together.
+    pub meets: bool,
+    /// The lines with volatile memory that the compiler has found.
+    pub volatile: VolatileLines,
+}
+
+impl Choices {
+    /// Loop variants of all kernels, and meetings.
+    pub fn all() -> Choices {
+        Choices { without: Some(HashSet::new()), meets: true, ..Choices::default() }
+    }
 }
 
 /// Translates a preprocessed text for a C++ compiler: removes CUDA's qualifiers, and appends an entry for
@@ -35,8 +56,6 @@ pub struct Unit {
 ///
 /// - `names`: expressions that name kernels and variables; their entries follow those for the text's own
 ///   kernels.
-/// - `without`: names of kernels that get no loop variant; `None` if no kernel gets one.
-/// - `meets`: true to insert barriers that the program omits because a GPU runs threads together.
 /// - `is_hip`: true for a HIP program.
 ///
 /// # Errors
@@ -44,21 +63,20 @@ pub struct Unit {
 pub fn unit(
     preprocessed: &str,
     names: &[&str],
-    without: Option<&HashSet<String>>,
-    meets: bool,
+    choices: &Choices,
     is_hip: bool,
 ) -> Result<Unit, String> {
     let tokens = Tokens::of(preprocessed);
     if let Some((renamed, own)) = known_names::renamed(&tokens) {
         let names: Vec<_> = names.iter().map(|name| known_names::expression(name, &own)).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        return unit(&renamed, &names, without, meets, is_hip);
+        return unit(&renamed, &names, choices, is_hip);
     }
     refused::check(&tokens)?;
     if let Some(placed) = qualifiers::placed(&tokens) {
-        return unit_of(&Tokens::of(&placed), names, without, meets, is_hip);
+        return unit_of(&Tokens::of(&placed), names, choices, is_hip);
     }
-    unit_of(&tokens, names, without, meets, is_hip)
+    unit_of(&tokens, names, choices, is_hip)
 }
 
 /// Like [`unit()`], for a text whose qualifiers are in places that C++ accepts.
@@ -68,10 +86,10 @@ pub fn unit(
 fn unit_of(
     tokens: &Tokens<'_>,
     names: &[&str],
-    without: Option<&HashSet<String>>,
-    meets: bool,
+    choices: &Choices,
     is_hip: bool,
 ) -> Result<Unit, String> {
+    let without = choices.without.as_ref();
     let statements = ptx::edits(tokens, is_hip)?;
     let items = Items::of(tokens);
     let all = &items.all[..];
@@ -80,13 +98,15 @@ fn unit_of(
     refused::check_kernels(tokens, all)?;
     // A kernel gets no loop variant if its lanes write in step, or rely on a pointer that only one thread
     // sets.
-    let mut meetings = volatile_writes::edits(tokens);
+    let volatile_writes::Edits { mut meetings, questions } =
+        volatile_writes::edits(tokens, &choices.volatile);
+    let asks = !questions.is_empty();
     meetings.extend(shared_pointers::edits(tokens));
     let described = constants::of_functions(tokens);
     let is_plain = meetings.is_empty();
     let is_parted = tokens.text.contains(regions::PARTED);
-    let reads_in_step = meets && is_plain && !uses_alloca && !is_parted;
-    let program = (meets && !uses_alloca).then(|| Program::of(tokens, all));
+    let reads_in_step = choices.meets && is_plain && !uses_alloca && !is_parted;
+    let program = (choices.meets && !uses_alloca).then(|| Program::of(tokens, all));
     let read = program.as_ref().filter(|_| reads_in_step);
     let changed = read.and_then(|program| {
         regions::plain(tokens, all, program)
@@ -94,7 +114,7 @@ fn unit_of(
     });
     if let Some(text) = changed {
         // The compiler may refuse the rewritten text.
-        let unit = unit_of(&Tokens::of(&text), names, without, meets, is_hip)?;
+        let unit = unit_of(&Tokens::of(&text), names, choices, is_hip)?;
         return Ok(Unit { is_parted: true, ..unit });
     }
     let mut forms = program.map_or_else(Forms::default, |program| {
@@ -107,8 +127,12 @@ fn unit_of(
         let behind = tokens.all[token].end;
         edits.push((behind, behind, form.into()));
     }
-    let texts = meetings.into_iter().chain(described).chain(unnamed_classes::edits(tokens));
-    let texts = texts.chain(throws::edits(tokens));
+    let texts = questions
+        .into_iter()
+        .chain(meetings)
+        .chain(described)
+        .chain(unnamed_classes::edits(tokens))
+        .chain(throws::edits(tokens));
     edits.extend(texts.map(|(start, end, text)| (start, end, text.into())));
     let launches = refused::launches_of_host(tokens).into_iter();
     edits.extend(launches.map(|(start, end)| (start, end, "".into())));
@@ -149,7 +173,7 @@ fn unit_of(
         let _ = writeln!(text, "::gpuarray_abi::entry<(&{address}){form}>({{{bounds}}});");
     }
     constants::append(&mut text, &constants);
-    Ok(Unit { text, has_variants, is_parted })
+    Ok(Unit { text, has_variants, is_parted, asks })
 }
 
 fn escaped(text: &str) -> String {

@@ -42,7 +42,7 @@ mod volatile_writes;
 
 pub use additional::additional_headers;
 pub use constant_functions::without_constexpr;
-pub use declarations::{CONSTANT_OF_FUNCTION, CONSTANT_PREFIX, Unit, unit};
+pub use declarations::{CONSTANT_OF_FUNCTION, CONSTANT_PREFIX, Choices, Unit, unit};
 pub use diagnostics::{GENERATED, diagnostics, with_carets};
 pub use element_uses::{ArrayUses, element_uses, is_only_read};
 pub use headers::{PREFIX as HEADER_PREFIX, PRELUDE, header_text, headers};
@@ -52,6 +52,7 @@ pub use out_of_range::defined_out_of_range;
 pub use regions::refused_variants;
 pub use signatures::{Number, Signature, SignatureParameter, Signatures, ValueType};
 pub use temporary::{TemporaryFolder, write_headers};
+pub use volatile_writes::VolatileLines;
 
 /// A fingerprint of this crate's sources: units of another build were written by other rules.
 pub const SOURCES: &str = env!("GPUARRAY_SOURCES");

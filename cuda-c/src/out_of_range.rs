@@ -302,6 +302,7 @@ mod tests {
             ("uchar k = x * 2, m = 3;", "uchar k = value = x * 2, m = 3;"),
             ("for (uchar k = x; k < i; k++) {}", "for (uchar k = value = x; k < i; k++) {}"),
             ("b[i] = 255 * x;", "b[i] = value = 255 * x;"),
+            ("(::cuda_c::written<7>(), b[i]) = x;", "(written<7>(), b[i]) = value = x;"),
             ("q->r = .5f; c.x = y;", "q->r = value = .5f; c.x = value = y;"),
             ("i = j = x ? 1 : 2e3;", "i = j = value = x ? 1 : 2e3;"),
             ("c = make_uchar4(x, 0, 1, y);", "c = make_uchar4(value = x, 0, 1, value = y);"),

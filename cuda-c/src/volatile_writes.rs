@@ -18,10 +18,12 @@
 mod branches;
 mod loops;
 mod names;
+mod questions;
 mod waits;
 
 use crate::tokens::{Kind, Tokens};
 use names::Names;
+pub use questions::VolatileLines;
 
 /// The call around an element whose write waits until all lanes have read.
 const TOGETHER: &str = "::cuda_c::together(";
@@ -33,10 +35,19 @@ const IN_GLOBAL_MEMORY: &str = "<true>";
 /// A range of bytes of the text (start and end), and its replacement.
 pub(crate) type Edit = (usize, usize, String);
 
-/// Returns the edits for all such assignments, in order.
-pub(crate) fn edits(tokens: &Tokens<'_>) -> Vec<Edit> {
+/// The edits of a text, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Edits {
+    /// Those that make threads wait.
+    pub(crate) meetings: Vec<Edit>,
+    /// Those that only ask the compiler for types.
+    pub(crate) questions: Vec<Edit>,
+}
+
+/// Returns the edits for all such assignments. `lines` holds what the compiler has said about them.
+pub(crate) fn edits(tokens: &Tokens<'_>, lines: &VolatileLines) -> Edits {
     let names = Names::of(tokens);
-    let mut reader = Reader { tokens, names, edits: Vec::new(), writes: Vec::new() };
+    let mut reader = Reader { tokens, names, lines, edits: Edits::default(), writes: Vec::new() };
     // For each enclosing brace or parenthesis: true if it contains statements.
     let mut around = Vec::new();
     // The end of the enclosing `constexpr` function, which may run in the compiler and has no volatile variables.
@@ -60,16 +71,18 @@ pub(crate) fn edits(tokens: &Tokens<'_>) -> Vec<Edit> {
         }
     }
     reader.writes.sort_unstable();
-    let is_exchanged = branches::is_exchanged(tokens, &reader.names, &reader.writes);
-    for (_, _, text) in reader.edits.iter_mut().filter(|it| is_exchanged && it.2.ends_with('(')) {
+    let Reader { names, mut edits, writes, .. } = reader;
+    let is_exchanged = branches::is_exchanged(tokens, &names, &writes);
+    for (_, _, text) in edits.meetings.iter_mut().filter(|it| is_exchanged && it.2.ends_with('(')) {
         text.insert_str(text.len() - 1, IN_GLOBAL_MEMORY);
     }
-    let ends = branches::ends(tokens, &reader.writes, is_exchanged);
-    let meets = !reader.edits.is_empty();
-    reader.edits.extend(ends.into_iter().map(|(at, text)| (at, at, text)));
-    loops::edits(tokens, &reader.names, meets, &mut reader.edits);
-    reader.edits.sort_by_key(|it| it.0);
-    reader.edits
+    let ends = branches::ends(tokens, &writes, is_exchanged);
+    let meets = !edits.meetings.is_empty();
+    edits.meetings.extend(ends.into_iter().map(|(at, text)| (at, at, text)));
+    loops::edits(tokens, &names, lines, meets, &mut edits);
+    edits.meetings.sort_by_key(|it| it.0);
+    edits.questions.sort_by_key(|it| it.0);
+    edits
 }
 
 /// Returns true for the brace of a `constexpr` function.
@@ -109,14 +122,17 @@ fn begins_statement(tokens: &Tokens<'_>, at: usize) -> bool {
 /// The left side of an assignment.
 struct Left {
     end: usize,
-    /// True for an element that may be volatile.
-    is_element: bool,
+    /// True if the element has a volatile name.
+    is_volatile: bool,
+    /// True for other elements that can be referenced. Only the compiler knows their types.
+    is_open: bool,
 }
 
 struct Reader<'t, 'a> {
     tokens: &'t Tokens<'a>,
     names: Names<'a>,
-    edits: Vec<Edit>,
+    lines: &'t VolatileLines,
+    edits: Edits,
     /// The tokens at which volatile elements are assigned.
     writes: Vec<usize>,
 }
@@ -125,6 +141,9 @@ impl Reader<'_, '_> {
     /// Adds the edits of a statement: of each assignment between commas, and of chained assignments.
     fn statement(&mut self, first: usize) {
         let tokens = self.tokens;
+        if tokens.at(first - 1) == "{" && tokens.heading(first - 1).any(|it| it == "enum") {
+            return;
+        }
         let mut at = first;
         // In a declaration, commas separate declarators rather than expressions.
         let mut is_expression = false;
@@ -141,7 +160,10 @@ impl Reader<'_, '_> {
                 }
                 (Some(left), Some((_, behind))) => {
                     let right = left.end + behind;
-                    let is_list = tokens.at(right) == "{" || tokens.at(right).starts_with('"');
+                    let is_list = tokens.at(right) == "{"
+                        || tokens.at(right).starts_with('"')
+                        // A constructor or operator: `T(const T &) = default;`
+                        || matches!(tokens.at(right), "default" | "delete");
                     if is_list {
                         return;
                     }
@@ -164,11 +186,15 @@ impl Reader<'_, '_> {
 
     /// Wraps the left side of an assignment in a call, if it may be a volatile element.
     fn wrap(&mut self, begin: usize, left: &Left, function: &str) {
-        if left.is_element {
+        let line = || questions::line(self.tokens, begin);
+        if left.is_volatile || (left.is_open && self.lines.has(line())) {
             let (start, end) = (self.tokens.all[begin].start, self.tokens.all[left.end - 1].end);
             self.writes.push(begin);
-            self.edits.push((start, start, function.to_owned()));
-            self.edits.push((end, end, ")".to_owned()));
+            self.edits.meetings.push((start, start, function.to_owned()));
+            self.edits.meetings.push((end, end, ")".to_owned()));
+        } else if left.is_open && self.lines.asks(&self.names) {
+            let question = format!("written<decltype(({{}})), {}>", line());
+            self.edits.questions.extend(questions::before(self.tokens, begin..left.end, &question));
         }
     }
 
@@ -212,9 +238,9 @@ impl Reader<'_, '_> {
             at += 1;
         }
         let is_read = at > first;
-        let mut is_volatile = false;
+        let (mut is_volatile, mut has_element) = (false, is_read);
         let mentions = |open: usize, close: usize| {
-            let is_one = |word: &str| self.names.has(word) || self.names.is_qualifier(word);
+            let is_one = |word: &str| self.names.has(word) || names::is_word(word);
             (open..close).any(|it| is_one(tokens.at(it)))
         };
         // A cast precedes another operand.
@@ -230,6 +256,7 @@ impl Reader<'_, '_> {
         if tokens.at(at) == "(" {
             let close = tokens.partner(at)?;
             is_volatile |= mentions(at, close);
+            has_element |= (at..close).any(|it| matches!(tokens.at(it), "*" | "["));
             at = close + 1;
         } else {
             if !tokens.is_word(at) || tokens.at(at) == "auto" {
@@ -238,7 +265,7 @@ impl Reader<'_, '_> {
             is_volatile |= self.names.has(tokens.at(at));
             at += 1;
         }
-        let mut has_element = is_read;
+        let is_other = tokens.at(at - 1) == ")" || self.names.is_reference(tokens.at(at - 1));
         // The last part: a member, which may be a bit-field that cannot be referenced, or a call.
         let (mut member, mut is_call) = (None, false);
         loop {
@@ -251,6 +278,7 @@ impl Reader<'_, '_> {
                 }
                 "." | "::" | "-" if tokens.is_word(name) && (is_arrow || tokens.at(at) != "-") => {
                     is_volatile |= self.names.has(tokens.at(name));
+                    has_element |= is_arrow;
                     at = name + 1;
                     (member, is_call) = (Some(tokens.at(name)), false);
                 }
@@ -259,13 +287,24 @@ impl Reader<'_, '_> {
                     at = tokens.partner(at)? + 1;
                     (member, is_call) = (None, true);
                 }
+                // `reinterpret_cast<volatile int *>(p)[i]`
+                "<" => match tokens.behind_angles(at, tokens.len()) {
+                    Some(behind) if matches!(tokens.at(behind), "(" | "::") => {
+                        is_volatile |= mentions(at, behind);
+                        at = behind;
+                    }
+                    _ => break,
+                },
+                // `*View{p}`
+                "{" if is_read => (at, is_call) = (tokens.partner(at)? + 1, true),
                 "+" | "-" if is_read && is_doubled(tokens, at) => at += 2,
                 _ => break,
             }
         }
         let can_be_referred_to = member.is_none_or(|it| self.names.is_plain_member(it));
-        let is_element = is_volatile && has_element && can_be_referred_to && (is_read || !is_call);
-        Some(Left { end: at, is_element })
+        is_volatile &= has_element && can_be_referred_to && (is_read || !is_call);
+        let is_open = (has_element || is_other || is_call) && can_be_referred_to;
+        Some(Left { end: at, is_volatile, is_open })
     }
 }
 
@@ -293,12 +332,13 @@ fn operation(tokens: &Tokens<'_>, at: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::edits;
+    use super::{VolatileLines, edits};
     use crate::tokens::Tokens;
 
     fn rewritten(text: &str) -> String {
         let (mut result, mut done) = (String::new(), 0);
-        for (start, end, replacement) in edits(&Tokens::of(text)) {
+        let edits = edits(&Tokens::of(text), &VolatileLines::default());
+        for (start, end, replacement) in edits.meetings {
             result.push_str(&text[done..start]);
             result.push_str(&replacement);
             done = end;
@@ -318,8 +358,33 @@ mod tests {
             ("void f(volatile int *s) { s[t] += t; *s = 1; }", false),
             ("void f() { volatile int s[8]; s[t] += s[1]; }", false),
         ] {
-            let edits = edits(&Tokens::of(text));
+            let edits = edits(&Tokens::of(text), &VolatileLines::default()).meetings;
             assert_eq!(edits.iter().any(|it| it.2.ends_with("<true>(")), is_exchanged, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_compiler_is_asked_for_other_types() {
+        for (body, expected) in [
+            ("p[t] += t;", "written p[t]"),
+            ("x = *p++ = t, r = t;", "written *p++, written r"),
+            ("f<int>(p)[t] = g(t) = t;", "written f<int>(p)[t], written g(t)"),
+            ("(*p).x = t; p->b++; *View{p} = 1;", "written (*p).x, written p->b, written *View{p}"),
+            ("while (p[t] && !q) {}", "awaited p[t], awaited t, awaited q"),
+            ("do v = h.p[t]; while (!v);", "awaited h.p[t], awaited t, awaited v"),
+            ("while (*(V *)p < (int)q * 2) {}", "awaited (V *)p, awaited p, awaited q"),
+            ("for (;;) if (g<T>(p) > N::n) break;", "awaited g<T>(p), awaited p, awaited N::n"),
+            ("x = t; a.f = t; if (p[t]) x = p[t]; int i = p[t]; enum { r = 1 };", ""),
+            ("for (int i = 0; i < n; i++) x += p[i]; while (int v = p[t]) {}", ""),
+        ] {
+            let text = format!("volatile struct {{ int f : 3; }} a; int &r; void f() {{ {body} }}");
+            let questions = edits(&Tokens::of(&text), &VolatileLines::default()).questions;
+            let asked = questions.iter().filter_map(|(_, _, text)| {
+                let (function, expression) =
+                    text.strip_prefix("(::cuda_c::")?.split_once("<decltype((")?;
+                Some(format!("{function} {}", expression.split(")), ").next()?))
+            });
+            assert_eq!(asked.collect::<Vec<_>>().join(", "), expected, "{body}");
         }
     }
 
@@ -471,30 +536,11 @@ mod tests {
     }
 
     #[test]
-    fn declarations_have_many_forms() {
-        for declaration in [
-            "volatile int a[4], s[8];",
-            "volatile int a, *s = q;",
-            "typedef volatile int V; V *s = q;",
-            "typedef int volatile V[4]; V s;",
-            "using V = volatile int *; V s = q;",
-            "volatile struct P { int x; } s[8];",
-            "void g(volatile int (&s)[8]);",
-            "volatile int *v; auto *s = v + 1;",
-        ] {
-            let text = format!("void f() {{ {declaration} s[t] = t; }}");
-            let expected = format!("void f() {{ {declaration} together(s[t]) = t; }}");
-            assert_eq!(rewritten(&text), expected);
-        }
-    }
-
-    #[test]
     fn everything_else_stays_as_it_is() {
         for text in [
             "void f(volatile float *s) { a[s[t]] = 1; x = s[t]; s[t] == 2; s[t]; g(s[t] = 1); }",
             "void f(volatile float *s) { s[t] = {1}; s = q; s[t] + +1; s[t] <= 1; s(t) = 1; }",
             "void f(volatile float *s) { return s[t] = 1; }",
-            "void f(volatile float s) { s[0] = 1; } void g(float *q) { *q = 1; }",
             "void f(float *s) { asm volatile (\"\" : : : \"memory\"); s[t] = 1; }",
             "void f(volatile float *s) { float (*p)[4] = s; float a, *s = q; char *s = \"\"; }",
             "struct A { int b : 3, c; }; void f(volatile A *s) { s[t].b = 1; s->b++; }",

@@ -361,17 +361,26 @@ impl Compiler {
         let names: Vec<&str> = source.names.iter().map(String::as_str).collect();
         let has_variants = self.regions && !self.language.checked && !source.options.debug;
         // The fake drivers use neither, so that missing barriers show there.
-        let mut meets = self.regions && !self.language.checked;
-        let mut without = has_variants.then(HashSet::new);
+        let meets = self.regions && !self.language.checked;
+        let all = |volatile| cuda_c::Choices {
+            without: has_variants.then(HashSet::new),
+            meets,
+            volatile,
+        };
+        let mut choices = all(cuda_c::VolatileLines::default());
         let mut defines = !self.traps_undefined;
         loop {
-            let unit = cuda_c::unit(text, &names, without.as_ref(), meets, source.is_hip);
+            let unit = cuda_c::unit(text, &names, &choices, source.is_hip);
             let unit = unit.map_err(Error::Refused)?;
             let defined = defines.then(|| cuda_c::defined_out_of_range(&unit.text)).flatten();
             let is_defined = defined.is_some();
             let text = headers::found(defined.unwrap_or(unit.text), &source.language);
             match self.build(source, &text) {
                 Ok(compiled) => return self.check_indices(source, &text).map(|()| compiled),
+                // The compiler has named lines with volatile memory.
+                Err(Error::Refused(log)) if unit.asks && choices.volatile.learn(&log) => {
+                    log::debug!("compiled again with volatile memory: {log}");
+                }
                 // A conversion of a type that only looks like a number's. The program's own text may compile, and
                 // otherwise the messages are about it.
                 Err(Error::Refused(log))
@@ -387,14 +396,19 @@ impl Compiler {
                 Err(Error::Refused(log)) if unit.has_variants => {
                     log::debug!("compiled again without loop variants of kernels: {log}");
                     let named = cuda_c::refused_variants(&log);
-                    let is_first = without.is_some_and(|it| it.is_empty());
-                    without = Some(named).filter(|it| is_first && !it.is_empty());
+                    let is_first = choices.without.is_some_and(|it| it.is_empty());
+                    choices.without = Some(named).filter(|it| is_first && !it.is_empty());
                 }
                 // A type may not allow assignment after its declaration. The program's own text may still
                 // compile.
                 Err(Error::Refused(log)) if unit.is_parted => {
                     log::debug!("compiled again without meetings of threads: {log}");
-                    meets = false;
+                    choices.meets = false;
+                }
+                Err(Error::Refused(log)) if unit.asks => {
+                    log::debug!("compiled again without questions about volatile memory: {log}");
+                    choices = all(choices.volatile.without_questions());
+                    defines = !self.traps_undefined;
                 }
                 compiled => return compiled,
             }

@@ -139,5 +139,36 @@ static inline bool turn(GPUARRAY_PLACE) {
     return true;
 }
 
+// True for references to volatile variables.
+template <class X> constexpr bool is_volatile = false;
+template <class T> constexpr bool is_volatile<volatile T&> = true;
+
+// True for volatile types, and for pointers, arrays and references to such types.
+template <class T> constexpr bool leads_to_volatile = false;
+template <class T> struct Element { static constexpr bool value = leads_to_volatile<T>; };
+template <class T> struct Element<T[]> : Element<T> {};
+template <class T, decltype(sizeof(0)) n> struct Element<T[n]> : Element<T> {};
+template <class T> constexpr bool leads_to_volatile<const T> = leads_to_volatile<T>;
+template <class T> constexpr bool leads_to_volatile<volatile T> = true;
+template <class T> constexpr bool leads_to_volatile<const volatile T> = true;
+template <class T> constexpr bool leads_to_volatile<T*> = Element<T>::value;
+template <class T> constexpr bool leads_to_volatile<T&> = Element<T>::value;
+template <class T> constexpr bool leads_to_volatile<T&&> = Element<T>::value;
+
+// Where the text does not show if an expression is volatile, the compiler says so by an error that names this type and
+// the line. The front end then writes the text again.
+template <int line> struct VolatileAt;
+template <class X, int line> static inline constexpr void written() {
+    if constexpr (is_volatile<X>) (void)sizeof(VolatileAt<line>);
+}
+template <class X, int line> static inline constexpr void awaited() {
+    if constexpr (leads_to_volatile<X>) (void)sizeof(VolatileAt<line>);
+}
+// On such a line, for a loop with expressions of these types in its condition.
+template <class... X> static inline bool turn_for(GPUARRAY_PLACE) {
+    if constexpr ((leads_to_volatile<X> || ...)) turn(file, line);
+    return true;
+}
+
 } // namespace cuda_c
 } // extern "C++"

@@ -1,11 +1,10 @@
 //! Tests of the entries and messages that texts lead to.
 
-use super::unit;
-use std::collections::HashSet;
+use super::{Choices, unit};
 
 /// Returns the appended lines of a text, without the parts that are always the same.
 fn entries(text: &str) -> Vec<String> {
-    let text = unit(text, &[], Some(&HashSet::new()), true, false).expect("a unit").text;
+    let text = unit(text, &[], &Choices::all(), false).expect("a unit").text;
     let begin = "__attribute__((used)) = ";
     text.lines()
         .filter(|line| line.contains("gpuarray_entry"))
@@ -44,7 +43,7 @@ void __gpuarray_global__ n::f(int) {}
 fn every_kernel_of_many_is_inlined() {
     let text = "struct S { __gpuarray_variable__ int f(); __gpuarray_variable__ int g(); };
         __gpuarray_variable__ __gpuarray_global__ void k() {}\n";
-    let text = unit(&text.repeat(60), &[], None, false, false).expect("a unit").text;
+    let text = unit(&text.repeat(60), &[], &Choices::default(), false).expect("a unit").text;
     assert_eq!(text.matches("inline __attribute__((__always_inline__)) void k").count(), 60);
 }
 
@@ -66,9 +65,7 @@ template <> __gpuarray_global__ void h<char>(char *x) {}
             "entry<(static_cast<void (*)(char * x)>(&h<char>))>({});",
         ]
     );
-    let named = unit(text, &["h<float>", "&counter"], Some(&HashSet::new()), true, false)
-        .expect("a unit")
-        .text;
+    let named = unit(text, &["h<float>", "&counter"], &Choices::all(), false).expect("a unit").text;
     assert!(
         named.contains(
             "gpuarray_entry_4\") __attribute__((used)) = ::gpuarray_abi::entry<(&h<float>)>({64});"
@@ -97,7 +94,7 @@ fn a_kernel_behind_a_constructor_is_found() {
 #[test]
 fn constants_are_found_by_their_names() {
     let names = |text: &str| {
-        let made = unit(text, &[], Some(&HashSet::new()), true, false).expect("a unit").text;
+        let made = unit(text, &[], &Choices::all(), false).expect("a unit").text;
         let name = |line: &str| Some(line.split_once("{sizeof(")?.1.split_once("),")?.0.to_owned());
         made.lines().filter_map(name).collect::<Vec<_>>()
     };
@@ -142,8 +139,7 @@ fn qualifiers_are_taken_out() {
          inline __gpuarray_global__ void k(S) {}\n\
          template <class F> __gpuarray_variable__ T e{3};\n",
         &[],
-        Some(&HashSet::new()),
-        true,
+        &Choices::all(),
         false,
     );
     let text = text.expect("a unit").text;
@@ -161,14 +157,13 @@ fn qualifiers_are_taken_out() {
 #[test]
 fn words_in_strings_are_nothing() {
     let text = "const char *s = \"__gpuarray_global__ void f() {}\"; int x = 'a';";
-    let made = unit(text, &[], Some(&HashSet::new()), true, false).expect("a unit").text;
+    let made = unit(text, &[], &Choices::all(), false).expect("a unit").text;
     assert_eq!(made, text);
 }
 
 #[test]
 fn what_no_unit_can_have_is_refused_by_name() {
-    let refused =
-        |text: &str| unit(text, &[], Some(&HashSet::new()), true, false).expect_err("refused");
+    let refused = |text: &str| unit(text, &[], &Choices::all(), false).expect_err("refused");
     let launch =
         refused("# 1 \"k.cu\"\n__gpuarray_variable__ void f() { if (1) {\n k<<<1, 2>>>(); } }");
     assert!(launch.starts_with("k.cu:2:3: error: a kernel cannot launch kernels"), "{launch}");
@@ -179,22 +174,16 @@ fn what_no_unit_can_have_is_refused_by_name() {
         "template <class T> void f(T x) noexcept { k<<<1, 2>>>(); }",
         "struct __attribute__((aligned(8))) S { struct A *f() const { k<<<1, 2>>>(); } };",
     ] {
-        let host = unit(text, &[], None, true, false).expect("only the host launches");
+        let host = unit(text, &[], &Choices { meets: true, ..Choices::default() }, false)
+            .expect("only the host launches");
         assert!(host.text.contains("k();") && !host.text.contains("<<<"), "{}", host.text);
     }
     let ptx = refused("# 1 \"k.cu\"\n__gpuarray_variable__ void f() { asm volatile (\"x\"); }");
     assert!(ptx.starts_with("k.cu:1: error: inline PTX"), "{ptx}");
     assert!(
-        unit(
-            "int f() __asm__(\"g\"); void h() { a << b; }",
-            &[],
-            Some(&HashSet::new()),
-            true,
-            false
-        )
-        .is_ok()
+        unit("int f() __asm__(\"g\"); void h() { a << b; }", &[], &Choices::all(), false).is_ok()
     );
-    assert!(unit("X& operator<<<int>(X&);", &[], Some(&HashSet::new()), true, false).is_ok());
+    assert!(unit("X& operator<<<int>(X&);", &[], &Choices::all(), false).is_ok());
 }
 
 #[test]
@@ -202,7 +191,7 @@ fn what_only_other_compilers_take_is_refused_by_name() {
     let shared = "__attribute__(()) thread_local";
     let refused = |body: &str| {
         let body = body.replace("__shared__", shared);
-        unit(&format!("# 1 \"k.cu\"\n{body}"), &[], Some(&HashSet::new()), true, false).err()
+        unit(&format!("# 1 \"k.cu\"\n{body}"), &[], &Choices::all(), false).err()
     };
     for (body, message) in [
         ("__gpuarray_global__ int k(int *a) {}", "k.cu:1: error: kernel k returns a value"),
@@ -253,6 +242,6 @@ fn a_wrong_text_is_left_to_the_compiler() {
         "operator",
         "> ( ) {}",
     ] {
-        let _ = unit(text, &[], Some(&HashSet::new()), true, false);
+        let _ = unit(text, &[], &Choices::all(), false);
     }
 }

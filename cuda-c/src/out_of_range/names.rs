@@ -132,6 +132,10 @@ impl<'a> Names<'a> {
     /// Returns true if the left side of the `=` at a place is declared as an unsigned integer.
     pub(super) fn is_unsigned_place(&self, tokens: &Tokens<'_>, sign: usize) -> bool {
         let Some(mut at) = sign.checked_sub(1) else { return false };
+        // A question about the left side, which ends at its parenthesis.
+        let question = tokens.partner(at).filter(|_| tokens.at(at) == ")");
+        let end = question.filter(|it| tokens.at(it + 2) == "cuda_c").map_or(sign, |_| at);
+        at = end - 1;
         let mut names = &self.unsigned;
         loop {
             while tokens.at(at) == "]" {
@@ -156,7 +160,7 @@ impl<'a> Names<'a> {
         }
         let is_reference = tokens.at(at - 1) == "&" && tokens.at(at + 1) == "=";
         let name = tokens.at(at);
-        let is_array = tokens.at(sign - 1) == "]" && self.strided.contains(name);
+        let is_array = tokens.at(end - 1) == "]" && self.strided.contains(name);
         names.contains(name) && (is_array || !self.others.contains(name)) && !is_reference
     }
 

@@ -1,8 +1,8 @@
 //! Writes operands of instructions as C++ expressions: arguments, results and addresses.
 
-use super::instruction::modes;
 use super::parser::{Offset, Operand, Value};
 use super::special;
+use super::types::modes;
 use super::types::{Class, HEADER, Type};
 use super::writer::{Register, Writer};
 use std::fmt::Write as _;

@@ -1,7 +1,7 @@
 //! Tests which kernels get a loop variant. The texts are preprocessed.
 
 use super::program::waits;
-use crate::declarations::{Unit, unit};
+use crate::declarations::{Choices, Unit, unit};
 use crate::tokens::Tokens;
 use host_executor::{Compiler, Language, Source};
 use std::collections::HashSet;
@@ -19,8 +19,7 @@ fn of(text: &str) -> Unit {
         ("__shared__", "thread_local"),
     ];
     let text = words.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to));
-    unit(&format!("# 1 \"kernel.cu\"\n{text}"), &[], Some(&HashSet::new()), true, false)
-        .expect("a unit")
+    unit(&format!("# 1 \"kernel.cu\"\n{text}"), &[], &Choices::all(), false).expect("a unit")
 }
 
 /// Returns a kernel with the given body, preceded by a text.

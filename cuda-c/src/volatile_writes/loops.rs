@@ -2,8 +2,9 @@
 //! `while (flag == 0) {}` becomes `while ((flag == 0) && ::cuda_c::turn()) {}`. Without that, the waiting
 //! thread would never let another one run.
 
-use super::names::Names;
-use super::{Edit, waits};
+use super::names::{Names, is_word};
+use super::questions::{self, VolatileLines};
+use super::{Edits, waits};
 use crate::ptx;
 use crate::tokens::Tokens;
 use crate::tree::last_of_statement;
@@ -16,7 +17,13 @@ const LOCKS: [&str; 2] = ["atomicCAS", "atomicExch"];
 
 /// Adds the edits for all such loops. If `meets` is true, the lanes of a warp wait for each other at some
 /// writes, and a lane that waits may hold a lock. Loops that take a lock therefore also wait.
-pub(super) fn edits(tokens: &Tokens<'_>, names: &Names<'_>, meets: bool, edits: &mut Vec<Edit>) {
+pub(super) fn edits(
+    tokens: &Tokens<'_>,
+    names: &Names<'_>,
+    lines: &VolatileLines,
+    meets: bool,
+    edits: &mut Edits,
+) {
     let calls = |names: &[&str], range: Range<usize>| {
         range.into_iter().any(|at| is_call(tokens, at, names))
     };
@@ -48,15 +55,35 @@ pub(super) fn edits(tokens: &Tokens<'_>, names: &Names<'_>, meets: bool, edits: 
         let declares = (open + 1..end).any(|it| {
             assigns(tokens, it) && tokens.is_word(it - 1) && is_declared(tokens, it - 1, open)
         });
-        if declares || !(waits || waits::ends_by_another(tokens, names, &objects, &found)) {
+        if declares {
             continue;
         }
-        let all = &tokens.all;
+        let deciding = waits::deciding(tokens, &found);
+        let mut waits = waits || waits::ends_by_another(tokens, names, &objects, &found, &deciding);
+        let mut types = Vec::new();
+        for range in deciding {
+            if waits {
+                break;
+            }
+            let is_condition = range == *condition;
+            let volatile = questions::reads(tokens, range, lines, lines.asks(names), edits);
+            match is_condition {
+                true => types = volatile,
+                false => waits |= !volatile.is_empty(),
+            }
+        }
+        // Types in the condition decide in each instance of a template.
+        let turn = match waits {
+            true => TURN.to_owned(),
+            false if types.is_empty() => continue,
+            false => format!("::cuda_c::turn_for<{}>()", types.join(", ")),
+        };
+        let (all, edits) = (&tokens.all, &mut edits.meetings);
         if open == end {
-            edits.push((all[end].start, all[end].start, TURN.to_owned()));
+            edits.push((all[end].start, all[end].start, turn));
         } else {
             edits.push((all[open].start, all[open].start, "(".to_owned()));
-            edits.push((all[end].start, all[end].start, format!(") && {TURN}")));
+            edits.push((all[end].start, all[end].start, format!(") && {turn}")));
         }
     }
 }
@@ -148,7 +175,7 @@ fn is_declared(tokens: &Tokens<'_>, name: usize, open: usize) -> bool {
 
 /// Returns true for a token that reads a volatile variable.
 pub(super) fn reads(tokens: &Tokens<'_>, names: &Names<'_>, at: usize) -> bool {
-    tokens.is_word(at) && (names.is_qualifier(tokens.at(at)) || names.is_variable(tokens.at(at)))
+    tokens.is_word(at) && (is_word(tokens.at(at)) || names.has(tokens.at(at)))
 }
 
 /// Returns true for inline PTX that reads values which other threads write.

@@ -32,25 +32,33 @@ pub(super) fn ends_by_another(
     names: &Names<'_>,
     objects: &HashSet<&str>,
     found: &Loop,
+    deciding: &[Range<usize>],
 ) -> bool {
-    let exits = exits(tokens, &found.body);
     let is_volatile = |range: &Range<usize>| range.clone().any(|it| reads(tokens, names, it));
     let is_atomic = |range: &Range<usize>| {
         range.clone().any(|it| waits(tokens, it) || objects.contains(tokens.at(it)))
     };
-    let is_asked = |range: &Range<usize>| is_volatile(range) || is_atomic(range);
-    if exits.iter().any(is_asked) || (!found.counts && is_atomic(&found.condition)) {
-        return true;
-    }
-    let tests = || exits.iter().chain([&found.condition]).cloned().flatten();
+    let is_condition = |range: &Range<usize>| range.start == found.condition.start;
+    deciding.iter().any(|it| is_atomic(it) || (is_volatile(it) && !is_condition(it)))
+}
+
+/// Returns the ranges of tokens that decide when a loop ends: its condition, unless it counts, the condition of each
+/// `if` that leaves it, and what is assigned to variables in them.
+pub(super) fn deciding(tokens: &Tokens<'_>, found: &Loop) -> Vec<Range<usize>> {
+    let mut ranges = exits(tokens, &found.body);
+    let tests = ranges.iter().chain([&found.condition]).cloned().flatten();
     let asked: HashSet<&str> =
-        tests().filter(|&it| tokens.is_word(it)).map(|it| tokens.at(it)).collect();
-    [&found.body, &found.step].into_iter().any(|range| {
-        range.clone().filter(|&it| assigns(tokens, it)).any(|it| {
-            assigned(tokens, it).is_some_and(|name| asked.contains(name))
-                && is_asked(&(it + 1..value_end(tokens, it + 1)))
-        })
-    })
+        tests.filter(|&it| tokens.is_word(it)).map(|it| tokens.at(it)).collect();
+    let signs = found.body.clone().chain(found.step.clone()).filter(|&it| assigns(tokens, it));
+    let values: Vec<_> = signs
+        .filter(|&it| assigned(tokens, it).is_some_and(|name| asked.contains(name)))
+        .map(|it| it + 1..value_end(tokens, it + 1))
+        .collect();
+    ranges.extend(values);
+    if !found.counts {
+        ranges.push(found.condition.clone());
+    }
+    ranges
 }
 
 /// Returns the conditions of each `if` that leaves the loop from its body. Exits of nested loops do not

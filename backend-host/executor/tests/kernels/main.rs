@@ -17,4 +17,5 @@ mod region_faults;
 mod regions;
 mod regions_unseen;
 mod units;
+mod volatile_types;
 mod volatile_writes;

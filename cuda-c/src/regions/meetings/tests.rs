@@ -1,12 +1,11 @@
-use crate::declarations::unit;
-use std::collections::HashSet;
+use crate::declarations::{Choices, unit};
 
 /// Returns the number of meetings inserted into a kernel.
 fn meetings(kernel: &str) -> usize {
     let shared = "__attribute__ ( ( ) ) thread_local";
     let text = kernel.replace("__shared__", shared).replace("__global__", "__gpuarray_global__");
     let text = format!("# 1 \"kernel.cu\"\n{text}");
-    let unit = unit(&text, &[], Some(&HashSet::new()), true, false).expect("a unit");
+    let unit = unit(&text, &[], &Choices::all(), false).expect("a unit");
     unit.text.matches("::gpuarray_abi::together(").count()
 }
 
@@ -421,15 +420,14 @@ fn texts_in_which_a_thread_waits_for_another_one_have_none() {
 /// A meeting precedes the call around a volatile element, also without a space between statements.
 #[test]
 fn meetings_are_not_inside_of_volatile_writes() {
-    let kernel = "typedef volatile int V;
-        __gpuarray_global__ void k(int *out) {
+    let kernel = "__gpuarray_global__ void k(int *out) {
             __attribute__ ( ( ) ) thread_local int s[64];
             int t = threadIdx.x;
-            if (t < 32) { V *p = s;p[t]+=p[t+8];p[t]+=p[t+4];p[t]+=p[t+2];p[t]+=p[t+1];}
+            if (t < 32) { volatile int *p = s;p[t]+=p[t+8];p[t]+=p[t+4];p[t]+=p[t+2];p[t]+=p[t+1];}
             out[t] = s[0];
         }";
     let text = format!("# 1 \"kernel.cu\"\n{kernel}");
-    let unit = unit(&text, &[], Some(&HashSet::new()), true, false).expect("a unit");
+    let unit = unit(&text, &[], &Choices::all(), false).expect("a unit");
     let compact: String = unit.text.split_whitespace().collect();
     assert!(compact.contains("::cuda_c::together(p[t])+=p[t+4];"), "{}", unit.text);
     assert!(!compact.contains("together(::gpuarray_abi"), "{}", unit.text);
