@@ -159,6 +159,14 @@ def test_a_driver_that_fails(tmp_path, text, said):
     assert found["backends"]["host"]["failures"] == {}
 
 
+def test_a_process_that_ends_before_its_first_step(tmp_path):
+    text = "import os, sys\nif 'try_backend' in str(sys.orig_argv):\n    os._exit(7)\n"
+    (tmp_path / "sitecustomize.py").write_text(text)
+    found, problems = report(PYTHONPATH=str(tmp_path))
+    assert len(problems) == len(found["backends"])
+    assert all("the process ended with status 7" in it for it in problems)
+
+
 def test_a_driver_of_a_gpu_that_is_gone():
     _, problems = report(**ON_CUDA | {"DOUBLE_DEVICES": "0"}, PYGPU_BACKEND="cuda")
     (problem,) = problems

@@ -224,7 +224,8 @@ def _tried(backend: str, environment: Mapping[str, str], steps: Sequence[str]) -
     results = {line.pop("step"): line for line in found}
     failures = {name: line["error"] for name, line in results.items() if "error" in line}
     if ended is not None:
-        at = next((step for step in steps if step not in results), "exit")
+        left = (step for step in steps if step not in {"cache", *results})
+        at = next(left, "exit")
         last = err.decode(errors="replace").strip().splitlines()[-1:]
         failures[at] = ": ".join([ended, *last])
     loaded: list[str] = next((it.pop("libraries") for it in found if "libraries" in it), [])
