@@ -75,7 +75,7 @@ impl Targets {
             let of_bases: Vec<&[u8]> = bases.iter().map(|it| &archives[*it].0[..]).collect();
             let archive = pack(&embedded.objects, &of_bases);
             write(&out.join(format!("code{number}.bin")), &archive)?;
-            costs.add(target, &groups, &archive);
+            costs.add(target, &groups, &[&[&archive[..]], &of_bases[..]].concat());
             let names: Vec<String> =
                 [number].iter().chain(&bases).map(|it| format!("CODE{it}")).collect();
             // Writing to a String cannot fail.
@@ -113,13 +113,14 @@ pub(crate) struct Costs {
 }
 
 impl Costs {
-    pub(crate) fn add(&mut self, target: &Target, groups: &[Group], archive: &[u8]) {
+    /// Adds a target with its archive, which the archive's bases follow.
+    pub(crate) fn add(&mut self, target: &Target, groups: &[Group], archives: &[&[u8]]) {
         let mut families = BTreeMap::new();
         for group in groups {
             *families.entry(family(&group.name).to_owned()).or_default() +=
-                share(archive, &group.specs());
+                share(archives, &group.specs());
         }
-        self.rows.push((target.to_string(), families, archive.len()));
+        self.rows.push((target.to_string(), families, archives[0].len()));
     }
 
     /// Returns a table in kilobytes: a row for each target and for all, a column for each family and for all.

@@ -27,7 +27,7 @@ fn sizes_are_told_by_target_and_by_family() {
         };
         let archive = pack(&(0..).zip(&chosen).map(object).collect::<Vec<_>>(), &[]);
         bytes += archive.len();
-        costs.add(&target.parse().unwrap(), &chosen, &archive);
+        costs.add(&target.parse().unwrap(), &chosen, &[&archive]);
     }
     let table = costs.table();
     let rows: Vec<Vec<&str>> =
@@ -74,9 +74,9 @@ fn every_object_of_a_build_is_whole() {
         groups.iter().flat_map(Group::specs).map(|spec| spec.kernel_names().len()).sum();
     let mut faults = Vec::new();
     let mut costs = Costs::default();
-    for (embedded, archive) in targets(folder) {
+    for (embedded, archives) in targets(folder) {
         let target: Target = embedded.name().parse().unwrap();
-        costs.add(&target, &groups, archive);
+        costs.add(&target, &groups, archives);
         assert_eq!(embedded.kernel_count(), kernels, "{target}");
         for group in &groups {
             match &target {
@@ -95,7 +95,7 @@ fn every_object_of_a_build_is_whole() {
 }
 
 /// The targets that `embedded.rs` names, with their code.
-fn targets(folder: &Path) -> Vec<(EmbeddedTarget, &'static [u8])> {
+fn targets(folder: &Path) -> Vec<(EmbeddedTarget, &'static [&'static [u8]])> {
     let text = fs::read_to_string(folder.join("embedded.rs")).unwrap();
     let rows =
         text.lines().filter_map(|line| line.trim().strip_prefix("unsafe { EmbeddedTarget::new("));
@@ -109,10 +109,9 @@ fn targets(folder: &Path) -> Vec<(EmbeddedTarget, &'static [u8])> {
         let file = format!("{}.bin", names[0].to_lowercase());
         archives.insert(names[0], fs::read(folder.join(file)).unwrap().leak());
         let [name, compiler] = [name, compiler].map(|it| &*it.trim_matches('"').to_owned().leak());
-        let codes: Vec<&[u8]> = names.iter().map(|it| archives[it]).collect();
-        let code = codes[0];
+        let codes: &[&[u8]] = names.iter().map(|it| archives[it]).collect::<Vec<_>>().leak();
         // SAFETY: the code is read, and never run.
-        targets.push((unsafe { EmbeddedTarget::new(name, compiler, codes.leak()) }, code));
+        targets.push((unsafe { EmbeddedTarget::new(name, compiler, codes) }, codes));
     }
     assert!(!targets.is_empty(), "{text}");
     targets

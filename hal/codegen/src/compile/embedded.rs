@@ -21,29 +21,33 @@ use xxhash_rust::xxh3::xxh3_64;
 // An archive of code: blocks of a few objects each, and an index of their modules by source. A block is compressed
 // as a whole, because objects resemble each other; the first use of an operation unpacks the block up to its
 // module. An archive may be packed over another one, its base: then each block holds what differs from the base's
-// block with the same number. A base may have a base itself.
+// block with the same number. A base may have a base itself. An archive without keys has those of its base, and their
+// numbers of modules.
 //
 // All numbers are little-endian:
 // ```text
-// magic; checksum of the base's start, or 0                 8 bytes, u64
-// LZMA's properties; number of blocks, entries and kernels  4 x u32
+// magic; checksum of what follows up to the code            8 bytes, u64
+// the base's checksum, or 0                                 u64
+// LZMA's properties                                         u32
+// numbers of blocks, modules, keys and kernels              4 x u32
 // blocks: start of the code, its packed and unpacked size   3 x u32 each
-// entries, sorted: a source's key; its block, the start     8 bytes, 4 x u32 each
-//     of its module in the block, the module's length
-//     and checksum
+// modules: block, start there, length, checksum             4 x u32 each
+// keys of sources, sorted                                   8 bytes each
+// the number of each key's module                           u16 each
 // code                                                      raw LZMA each
 // ```
 
 /// The magic number; a new form gets a new one.
 const MAGIC: [u8; 8] = *b"pygpuao5";
-/// The place of LZMA's properties.
-const PROPERTIES: usize = 8 + 8;
-/// The place of the numbers of blocks, entries and kernels.
+const CHECKSUM: usize = MAGIC.len();
+const BASE: usize = CHECKSUM + 8;
+const PROPERTIES: usize = BASE + 8;
 const COUNTS: usize = PROPERTIES + 4;
-const HEADER: usize = COUNTS + 3 * 4;
+const HEADER: usize = COUNTS + 4 * 4;
 const BLOCK: usize = 3 * 4;
+const MODULE: usize = 4 * 4;
 const KEY: usize = 8;
-const ENTRY: usize = KEY + 4 * 4;
+const NUMBER: usize = 2;
 
 /// The largest size of a block.
 const MOST: usize = 1 << 28;
@@ -104,33 +108,30 @@ fn checksum(code: &[u8]) -> u32 {
     xxh3_64(code) as u32
 }
 
-/// Returns a checksum of an archive's header and index, which distinguishes it from other archives.
-/// It is not 0.
-fn identity(archive: &[u8]) -> u64 {
-    let [blocks, entries, _] = counts(archive);
-    let index = archive.get(..HEADER + BLOCK * blocks + ENTRY * entries);
-    xxh3_64(index.unwrap_or_default()).max(1)
-}
-
 /// Returns the distance that matches may reach back.
 #[cfg(any(test, feature = "embedded"))]
 fn window(size: usize, known: &[u8]) -> u32 {
     ((size + known.len()) as u32).max(4096)
 }
 
-/// Returns the numbers of objects, entries and kernels; zeros if the bytes are not an archive.
-const fn counts(archive: &[u8]) -> [usize; 3] {
+/// Returns the numbers of blocks, modules, keys and kernels; zeros if the bytes are not an archive.
+const fn counts(archive: &[u8]) -> [usize; 4] {
     let mut i = 0;
     if archive.len() < HEADER {
-        return [0; 3];
+        return [0; 4];
     }
     while i < MAGIC.len() {
         if archive[i] != MAGIC[i] {
-            return [0; 3];
+            return [0; 4];
         }
         i += 1;
     }
-    [number(archive, COUNTS), number(archive, COUNTS + 4), number(archive, COUNTS + 8)]
+    [
+        number(archive, COUNTS),
+        number(archive, COUNTS + 4),
+        number(archive, COUNTS + 8),
+        number(archive, COUNTS + 12),
+    ]
 }
 
 const fn number(bytes: &[u8], at: usize) -> usize {
@@ -139,7 +140,7 @@ const fn number(bytes: &[u8], at: usize) -> usize {
 
 /// The number of kernels in an archive.
 const fn kernels(archive: &[u8]) -> usize {
-    counts(archive)[2]
+    counts(archive)[3]
 }
 
 /// The place of a module in an archive.
@@ -152,38 +153,91 @@ struct Place {
     checksum: u32,
 }
 
-/// Returns the place of the module with a source's kernels.
-fn find(archive: &[u8], key: SourceKey) -> Option<Place> {
-    let [blocks, entries, _] = counts(archive);
-    let start = HEADER + BLOCK * blocks;
-    let entries = archive.get(start..start.checked_add(ENTRY.checked_mul(entries)?)?)?;
-    let (entries, _) = entries.as_chunks::<ENTRY>();
-    let entry = &entries[entries.binary_search_by(|entry| entry[..KEY].cmp(&key.0)).ok()?];
-    let [block, start, length, checksum] = [0, 4, 8, 12].map(|at| number(entry, KEY + at));
-    (block < blocks).then_some(Place { block, start, length, checksum: checksum as u32 })
+/// What precedes the code of an archive.
+struct Index<'a> {
+    checksum: u64,
+    base: u64,
+    properties: u8,
+    blocks: &'a [[u8; BLOCK]],
+    modules: &'a [[u8; MODULE]],
+    keys: &'a [[u8; KEY]],
+    numbers: &'a [[u8; NUMBER]],
+}
+
+impl<'a> Index<'a> {
+    /// Returns the index of an archive; `None` if it is damaged.
+    fn of(archive: &'a [u8]) -> Option<Index<'a>> {
+        let [blocks, modules, keys, _] = counts(archive);
+        let mut rest = archive.get(HEADER..)?;
+        let mut table = |count: usize, size: usize| {
+            let (table, behind) = rest.split_at_checked(count.checked_mul(size)?)?;
+            rest = behind;
+            Some(table)
+        };
+        let index = Index {
+            checksum: u64::from_le_bytes(*archive[CHECKSUM..].first_chunk()?),
+            base: u64::from_le_bytes(*archive[BASE..].first_chunk()?),
+            properties: archive[PROPERTIES],
+            blocks: table(blocks, BLOCK)?.as_chunks().0,
+            modules: table(modules, MODULE)?.as_chunks().0,
+            keys: table(keys, KEY)?.as_chunks().0,
+            numbers: table(keys, NUMBER)?.as_chunks().0,
+        };
+        let end = archive.len() - rest.len();
+        (index.checksum == index_checksum(&archive[BASE..end])).then_some(index)
+    }
+
+    /// Returns the index with the keys of the first archive; the next one is its base, and so on.
+    fn with_keys(archives: &[&'a [u8]]) -> Option<Index<'a>> {
+        let (archive, bases) = archives.split_first()?;
+        let index = Index::of(archive)?;
+        if index.keys.is_empty() && !bases.is_empty() {
+            return Index::with_keys(bases);
+        }
+        Some(index)
+    }
+}
+
+/// Returns a checksum that is not 0.
+fn index_checksum(bytes: &[u8]) -> u64 {
+    xxh3_64(bytes).max(1)
+}
+
+/// Returns the place of the module with a source's kernels in the first archive; the next one is its base, and so on.
+fn find(archives: &[&[u8]], key: SourceKey) -> Option<Place> {
+    let named = Index::with_keys(archives)?;
+    let at = named.keys.binary_search(&key.0).ok()?;
+    let index = Index::of(archives.first()?)?;
+    let module = index.modules.get(usize::from(u16::from_le_bytes(named.numbers[at])))?;
+    let [block, start, length, checksum] = [0, 4, 8, 12].map(|at| number(module, at));
+    Some(Place { block, start, length, checksum: checksum as u32 })
 }
 
 /// The first `length` bytes of a block of the first archive; the next one is its base, and so on. `None` if one is
 /// damaged.
 fn unpack(archives: &[&[u8]], block: usize, length: Option<usize>) -> Option<Vec<u8>> {
     let (archive, bases) = archives.split_first()?;
-    let wanted = u64::from_le_bytes(*archive.get(MAGIC.len()..)?.first_chunk()?);
-    if bases.first().map_or(0, |it| identity(it)) != wanted {
+    let index = Index::of(archive)?;
+    let mut known = Vec::new();
+    let mut checksum = 0;
+    if let Some(base) = bases.first() {
+        let base = Index::of(base)?;
+        checksum = base.checksum;
+        if block < base.blocks.len() {
+            known = unpack(bases, block, None)?;
+        }
+    }
+    if checksum != index.base {
         return None;
     }
-    let known = match bases.first() {
-        Some(base) if block < counts(base)[0] => unpack(bases, block, None)?,
-        _ => Vec::new(),
-    };
-    let properties = *archive.get(PROPERTIES)?;
-    let record = archive.get(HEADER + BLOCK * block..)?.get(..BLOCK)?;
+    let record = index.blocks.get(block)?;
     let [start, packed, size] = [0, 4, 8].map(|at| number(record, at));
     let code = archive.get(start..start.checked_add(packed)?)?;
     let mut unpacked = vec![0; length.unwrap_or(size)];
     if size > MOST || unpacked.len() > size {
         return None;
     }
-    decompress(code, size, properties, &known, &mut unpacked)?;
+    decompress(code, size, index.properties, &known, &mut unpacked)?;
     Some(unpacked)
 }
 
@@ -279,7 +333,7 @@ impl EmbeddedTarget {
 
     /// The code with the kernels of a specification's source, unpacked, if there is any.
     pub fn code(&self, source: &str) -> Option<Vec<u8>> {
-        module(self.archives, find(self.archive(), SourceKey::of(source))?)
+        module(self.archives, find(self.archives, SourceKey::of(source))?)
     }
 }
 
@@ -327,7 +381,7 @@ impl EmbeddedModule {
         let fitting = registered.iter().filter_map(|&target| {
             let code: Target = target.name.parse().ok()?;
             let fit = code.fit(&device)?;
-            let id = ModuleId(target.archive().as_ptr() as usize, find(target.archive(), key)?);
+            let id = ModuleId(target.archive().as_ptr() as usize, find(target.archives, key)?);
             Some((fit, EmbeddedModule { id, target }))
         });
         let mut fitting: Vec<_> = fitting.collect();
@@ -410,15 +464,16 @@ mod tests {
             PackedObject::new(slice::from_ref(&other), &code[120_000..]),
         ];
         let archive = pack(&objects, &[]);
-        let shares = [share(&archive, &two), share(&archive, slice::from_ref(&other))];
+        let share = |specs: &[KernelSpec]| share(&[&archive], specs);
+        let shares = [share(&two), share(slice::from_ref(&other))];
         let [blocks, ..] = counts(&archive);
         let missing = archive.len() - HEADER - BLOCK * blocks - shares.iter().sum::<usize>();
         // Each share is rounded down.
         assert!(missing < objects.len(), "{shares:?} of {}", archive.len());
         assert!(shares[0] > 2 * shares[1], "{shares:?}");
         // Two specifications share a module, and each has an entry.
-        assert_eq!(share(&archive, &two[..1]), shares[0] - ENTRY);
-        assert_eq!(share(&archive, &[catalogue()[3].plans[0].spec().clone()]), 0);
+        assert_eq!(share(&two[..1]), shares[0] - KEY - NUMBER);
+        assert_eq!(share(&[catalogue()[3].plans[0].spec().clone()]), 0);
     }
 
     #[test]
@@ -428,7 +483,7 @@ mod tests {
         let object = |spec| PackedObject::new(slice::from_ref(spec), &text);
         let archive = pack(&[object(&a), object(&b), object(&other)], &[]);
         let block =
-            |spec: &KernelSpec| find(&archive, SourceKey::of(&spec.source())).map(|it| it.block);
+            |spec: &KernelSpec| find(&[&archive], SourceKey::of(&spec.source())).map(|it| it.block);
         assert_eq!([&a, &b, &other].map(block), [Some(0), Some(0), Some(1)]);
     }
 
@@ -436,18 +491,18 @@ mod tests {
     fn what_is_damaged_is_no_code() {
         let (whole, [a, ..], code) = packed();
         let key = SourceKey::of(&a.source());
-        let place = find(whole, key).expect("it is there");
+        let place = find(&[whole], key).expect("it is there");
         for length in (0..whole.len()).step_by(7) {
             let cut = &whole[..length];
             assert_eq!(module(&[cut], place), None);
-            find(cut, key);
+            find(&[cut], key);
         }
         // Of any changed byte, the module is whole or refused.
         let mut refused = 0;
         for at in 0..whole.len() {
             let mut damaged = whole.to_vec();
             damaged[at] ^= 0xff;
-            let found = find(&damaged, key).map(|place| module(&[&damaged], place));
+            let found = find(&[&damaged], key).map(|place| module(&[&damaged], place));
             match found.flatten() {
                 Some(found) => assert_eq!(found, code, "{at}"),
                 None => refused += 1,
@@ -479,7 +534,7 @@ mod tests {
             (objects, codes)
         };
         let base: &[u8] = pack(&objects(0).0, &[]).leak();
-        assert_eq!(counts(base), [2, 3, 3]);
+        assert_eq!(counts(base), [2, 2, 3, 3]);
         let (similar, codes) = objects(1);
         let another = pack(&objects(2).0, &[]);
         let archive: &[u8] = pack(&similar, &[base]).leak();
@@ -489,9 +544,9 @@ mod tests {
             assert!(archive.len() < base.len() / 50, "{} and {}", archive.len(), base.len());
         }
         for (spec, k) in [(&a, 0), (&b, 0), (&other, 1)] {
-            let place =
-                |archive| find(archive, SourceKey::of(&spec.source())).expect("it is there");
-            let [of_archive, of_both] = [archive, &over_both].map(place);
+            let place = |archives: &[&[u8]]| find(archives, SourceKey::of(&spec.source()));
+            let of_archive = place(&[archive, base]).expect("it is there");
+            let of_both = place(&[&over_both, archive, base]).expect("it is there");
             assert_eq!(module(&[archive, base], of_archive).as_ref(), Some(&codes[k]));
             assert_eq!(
                 module(&[&over_both, archive, base], of_both).as_ref(),
@@ -507,7 +562,7 @@ mod tests {
         // A base without some of the units.
         let part = pack(&similar[..1], &[]);
         let archive = pack(&similar, &[&part]);
-        let place = find(&archive, SourceKey::of(&other.source())).expect("it is there");
+        let place = find(&[&archive, &part], SourceKey::of(&other.source())).expect("it is there");
         assert_eq!(module(&[&archive, &part], place).as_ref(), Some(&codes[1]));
     }
 

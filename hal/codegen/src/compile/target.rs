@@ -181,11 +181,15 @@ impl Target {
     }
 
     /// Returns how many of the same bytes code for both targets has, where 0 is few: 3 for an AMD processor's features,
-    /// or for a generic target and its processors; 2 for AMD's processors of one generation; 1 for gfx11 and gfx12.
+    /// or for a generic target and its processors; 2 for AMD's processors of one generation; 1 for gfx11 and gfx12,
+    /// and for NVIDIA's 8.x and 9.0.
     pub fn likeness(&self, other: &Target) -> u32 {
-        let (Target::Hip { processor: a, .. }, Target::Hip { processor: b, .. }) = (self, other)
-        else {
-            return 0;
+        let (a, b) = match (self, other) {
+            (Target::Hip { processor: a, .. }, Target::Hip { processor: b, .. }) => (a, b),
+            (Target::Cuda { major: a, .. }, Target::Cuda { major: b, .. }) => {
+                return u32::from([[8, 9], [9, 8]].contains(&[*a, *b]));
+            }
+            _ => return 0,
         };
         let includes = |name: &str, processor: &str| {
             GENERIC.iter().any(|(it, all)| *it == name && all.contains(&processor))
@@ -416,7 +420,8 @@ mod tests {
             ("gfx90a", "gfx1030", 0),
             ("gfx1030", "gfx1100", 0),
             ("gfx803", "gfx801", 0),
-            ("sm_80", "sm_86", 0),
+            ("sm_80", "sm_90", 1),
+            ("sm_90", "sm_100", 0),
             ("compute_75", "compute_75", 0),
         ] {
             assert_eq!(target(a).likeness(&target(b)), likeness, "{a} {b}");

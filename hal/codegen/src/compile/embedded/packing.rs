@@ -1,8 +1,8 @@
 //! Archives of code, which the facade's build makes.
 
 use super::{
-    BLOCK, ENTRY, HEADER, MAGIC, PackedObject, Place, SourceKey, checksum, find, identity, number,
-    unpack, window,
+    BLOCK, HEADER, Index, KEY, MAGIC, MODULE, NUMBER, PackedObject, Place, SourceKey, checksum,
+    find, index_checksum, number, unpack, window,
 };
 use crate::source::KernelSpec;
 use std::collections::HashSet;
@@ -26,19 +26,19 @@ fn limit(of_later: usize, block: usize) -> usize {
 /// A base, which is an archive of objects of the same units, makes the archive small if its code is similar. The second
 /// base is the first one's own, and so on.
 pub fn pack(objects: &[PackedObject], bases: &[&[u8]]) -> Vec<u8> {
-    let base = bases.first();
     let model = objects.first().map_or(TEXT, |object| model(&object.code()));
-    let kernels = objects.iter().map(|it| it.kernels).sum::<usize>();
-    let mut entries: Vec<(SourceKey, [usize; 4])> = Vec::new();
+    let mut modules: Vec<[usize; 4]> = Vec::new();
+    // Each key with the number of its module.
+    let mut entries: Vec<(SourceKey, usize)> = Vec::new();
     let mut codes: Vec<Vec<u8>> = Vec::new();
-    let alone = in_threads(objects.len(), |object| match base {
-        Some(_) => 0,
-        None => compress(&objects[object].code(), model, &[]).len(),
+    let alone = in_threads(objects.len(), |object| match bases {
+        [_, ..] => 0,
+        [] => compress(&objects[object].code(), model, &[]).len(),
     });
     let mut size = 0;
     for (object, alone) in objects.iter().zip(alone) {
         // The same units as in the base's block.
-        let of_base = |key| base.and_then(|it| find(it, key)).map(|it| it.block);
+        let of_base = |key| find(bases, key).map(|it| it.block);
         let block = object.modules.iter().find_map(|(keys, _)| of_base(*keys.first()?));
         size += alone;
         let length = object.modules.iter().map(|(_, code)| code.len()).sum::<usize>();
@@ -50,8 +50,8 @@ pub fn pack(objects: &[PackedObject], bases: &[&[u8]]) -> Vec<u8> {
         let block = block.unwrap_or(codes.len() - usize::from(!is_full));
         codes.resize(codes.len().max(block + 1), Vec::new());
         for (keys, code) in &object.modules {
-            let place = [block, codes[block].len(), code.len(), checksum(code) as usize];
-            entries.extend(keys.iter().map(|key| (*key, place)));
+            entries.extend(keys.iter().map(|key| (*key, modules.len())));
+            modules.push([block, codes[block].len(), code.len(), checksum(code) as usize]);
             codes[block].extend(code);
         }
     }
@@ -59,42 +59,52 @@ pub fn pack(objects: &[PackedObject], bases: &[&[u8]]) -> Vec<u8> {
         compress(&codes[block], model, &unpack(bases, block, None).unwrap_or_default())
     });
     entries.sort();
-    let mut archive = MAGIC.to_vec();
-    archive.extend(base.map_or(0, |it| identity(it)).to_le_bytes());
-    let number = |archive: &mut Vec<u8>, value: usize| {
-        archive.extend((value as u32).to_le_bytes());
-    };
+    assert!(modules.len() <= 1 << 16, "{} modules", modules.len());
+    let mut keys: Vec<[u8; KEY]> = entries.iter().map(|(key, _)| key.0).collect();
+    let mut numbers: Vec<[u8; NUMBER]> =
+        entries.iter().map(|(_, number)| (*number as u16).to_le_bytes()).collect();
+    if Index::with_keys(bases).is_some_and(|it| it.keys == keys && it.numbers == numbers) {
+        (keys, numbers) = (Vec::new(), Vec::new());
+    }
+    let kernels = objects.iter().map(|it| it.kernels).sum::<usize>();
     let [lc, lp, pb] = model;
     let properties = ((pb * 5 + lp) * 9 + lc) as usize;
-    for value in [properties, codes.len(), entries.len(), kernels] {
-        number(&mut archive, value);
+    let base = bases.first().and_then(|it| Index::of(it)).map_or(0, |it| it.checksum);
+    let number = |value: usize| (value as u32).to_le_bytes();
+    let mut index = base.to_le_bytes().to_vec();
+    for value in [properties, codes.len(), modules.len(), keys.len(), kernels] {
+        index.extend(number(value));
     }
-    let mut start = HEADER + BLOCK * codes.len() + ENTRY * entries.len();
+    let entries = (KEY + NUMBER) * keys.len();
+    let mut start = HEADER + BLOCK * codes.len() + MODULE * modules.len() + entries;
     for (code, packed) in codes.iter().zip(&compressed) {
-        for value in [start, packed.len(), code.len()] {
-            number(&mut archive, value);
-        }
+        index.extend([start, packed.len(), code.len()].map(number).as_flattened());
         start += packed.len();
     }
-    for (key, place) in entries {
-        archive.extend(key.0);
-        place.iter().for_each(|value| number(&mut archive, *value));
-    }
+    modules.iter().for_each(|module| index.extend(module.map(number).as_flattened()));
+    index.extend(keys.as_flattened());
+    index.extend(numbers.as_flattened());
+    let mut archive = MAGIC.to_vec();
+    archive.extend(index_checksum(&index).to_le_bytes());
+    archive.extend(index);
     compressed.iter().for_each(|code| archive.extend(code.iter()));
     archive
 }
 
-/// Returns the bytes of an archive that the kernels of these specifications take: of the index their entries, and of
-/// each block the part that corresponds to the unpacked size of their modules. Specifications without code take none.
-pub fn share(archive: &[u8], specs: &[KernelSpec]) -> usize {
-    let find = |spec: &KernelSpec| find(archive, SourceKey::of(&spec.source()));
+/// Returns the bytes of the first archive that the kernels of these specifications take; the next one is its base, and so
+/// on. These are, of the index, their entries and modules, and of each block the part that corresponds to the unpacked
+/// size of their modules. Specifications without code take none.
+pub fn share(archives: &[&[u8]], specs: &[KernelSpec]) -> usize {
+    let Some(index) = archives.first().and_then(|it| Index::of(it)) else { return 0 };
+    let find = |spec: &KernelSpec| find(archives, SourceKey::of(&spec.source()));
     let places: Vec<Place> = specs.iter().filter_map(find).collect();
     let packed = |place: &Place| {
-        let [packed, size] = [4, 8].map(|at| number(archive, HEADER + BLOCK * place.block + at));
-        packed * place.length / size.max(1)
+        let [packed, size] = [4, 8].map(|at| number(&index.blocks[place.block], at));
+        MODULE + packed * place.length / size.max(1)
     };
+    let entry = if index.keys.is_empty() { 0 } else { KEY + NUMBER };
     let modules: HashSet<&Place> = places.iter().collect();
-    ENTRY * places.len() + modules.into_iter().map(packed).sum::<usize>()
+    entry * places.len() + modules.into_iter().map(packed).sum::<usize>()
 }
 
 /// Returns the results for the numbers below `count`, which all processors compute.
