@@ -576,7 +576,7 @@ def is_refusal(name: str, error: Any) -> bool:
             "does not work on a GPUArray",
             "is not defined for dtype complex",
             "on the device",
-            "the device has",
+            "the device supports",
             "a floating-point or complex dtype is needed",
         )
     )

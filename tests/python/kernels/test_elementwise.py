@@ -86,11 +86,17 @@ def test_i_counts_in_memory_order_or_in_c_order():
 
 @pytest.mark.parametrize(
     "statements",
-    ["z[j] = x[i]", "z[i] = x[j]", "z[j] = x[j]", "*(z + i) = x[i]", "z[i + 0] = x[(i)]"],
+    [
+        "const int j = i; z[j] = x[i]",
+        "const int j = i; z[i] = x[j]",
+        "const int j = i; z[j] = x[j]",
+        "*(z + i) = x[i]",
+        "z[i + 0] = x[(i)]",
+    ],
 )
 @pytest.mark.parametrize("orders", ["CF", "FC"])
 def test_arrays_of_two_orders_at_indices_by_another_name(statements, orders):
-    copy = ElementwiseKernel("const float *x, float *z", f"const int j = i; {statements}")
+    copy = ElementwiseKernel("const float *x, float *z", statements)
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     gz = gpuarray.zeros((3, 4), np.float32, order=orders[1])
     copy(gpuarray.to_gpu(np.array(x, order=orders[0])), gz)

@@ -429,6 +429,6 @@ fn meetings_are_not_inside_of_volatile_writes() {
     let text = format!("# 1 \"kernel.cu\"\n{kernel}");
     let unit = unit(&text, &[], &Choices::all(), false).expect("a unit");
     let compact: String = unit.text.split_whitespace().collect();
-    assert!(compact.contains("::cuda_c::together(p[t])+=p[t+4];"), "{}", unit.text);
-    assert!(!compact.contains("together(::gpuarray_abi"), "{}", unit.text);
+    assert!(compact.contains("::cuda_c::together<true>(p[t])+=p[t+4];"), "{}", unit.text);
+    assert!(!compact.contains("together<true>(::gpuarray_abi"), "{}", unit.text);
 }
