@@ -43,6 +43,8 @@ OTHER_TEXTS = {
         "FORTRAN",
         "FORC",
         "FNC",
+        "CARRAY",
+        "FARRAY",
         "ALIGNED",
         "BEHAVED",
         "OWNDATA",
