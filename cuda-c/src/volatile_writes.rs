@@ -16,6 +16,7 @@
 //! unchanged.
 
 mod branches;
+mod loop_parts;
 mod loops;
 mod names;
 mod questions;
@@ -23,6 +24,7 @@ mod waits;
 
 use crate::tokens::{Kind, Tokens};
 use names::Names;
+pub(crate) use questions::Edits;
 pub use questions::VolatileLines;
 
 /// The call around an element whose write waits until all lanes have read.
@@ -31,18 +33,6 @@ const TOGETHER: &str = "::cuda_c::together(";
 const AT_ONCE: &str = "::cuda_c::at_once(";
 /// The argument of these calls in texts whose lanes may exchange values in global memory, too.
 const IN_GLOBAL_MEMORY: &str = "<true>";
-
-/// A range of bytes of the text (start and end), and its replacement.
-pub(crate) type Edit = (usize, usize, String);
-
-/// The edits of a text, in order.
-#[derive(Debug, Default)]
-pub(crate) struct Edits {
-    /// Those that make threads wait.
-    pub(crate) meetings: Vec<Edit>,
-    /// Those that only ask the compiler for types.
-    pub(crate) questions: Vec<Edit>,
-}
 
 /// Returns the edits for all such assignments. `lines` holds what the compiler has said about them.
 pub(crate) fn edits(tokens: &Tokens<'_>, lines: &VolatileLines) -> Edits {

@@ -4,7 +4,7 @@
 //! a GPU reconverge there: `if (lane == 0) s[0] = sum; mine = s[0];`. A call of a function that writes to
 //! volatile memory counts as a write.
 
-use super::loops::body_of_do;
+use super::loop_parts::body_of_do;
 use super::names::Names;
 use crate::tokens::Tokens;
 use crate::tree::{Function, last_of_statement};

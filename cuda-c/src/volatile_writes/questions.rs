@@ -6,10 +6,18 @@
 //! volatile. The compiler accepts most texts the first time.
 
 use super::names::Names;
-use super::{Edit, Edits};
-use crate::tokens::{Kind, Tokens};
+use crate::tokens::{Edit, Kind, Tokens};
 use std::collections::HashSet;
 use std::ops::Range;
+
+/// The edits of a text, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Edits {
+    /// Those that make threads wait.
+    pub(crate) meetings: Vec<Edit>,
+    /// Those that only ask the compiler for types.
+    pub(crate) questions: Vec<Edit>,
+}
 
 /// The lines of a text on which the compiler has found volatile memory.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@
 //! A loop that retries `atomicCAS` until no other thread interferes ends by itself. It is recognised by its
 //! comparison with a variable; a lock compares with a number.
 
-use super::loops::{Loop, assigns, is_call, reads};
+use super::loop_parts::{Loop, assigns, is_call, reads};
 use super::names::Names;
 use crate::tokens::Tokens;
 use crate::tree::{last_of_statement, value_end};
