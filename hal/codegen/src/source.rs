@@ -26,6 +26,7 @@ mod ctype;
 mod elementwise;
 mod indexed;
 mod iteration_space;
+mod kernel_key;
 mod kernel_spec;
 mod launches;
 mod machine_word;

@@ -6,7 +6,7 @@ mod tiles;
 
 use crate::source::ctype::Prelude;
 use crate::source::iteration_space::IterationSpace;
-use crate::source::kernel_spec::InputType;
+use crate::source::kernel_key::InputType;
 use crate::source::launches::{Launches, THREADS, blocks};
 use crate::source::{ctype, machine_word};
 use hal::dtype::DType;

@@ -2,7 +2,7 @@
 
 use crate::source::ctype::{self, Prelude};
 use crate::source::iteration_space::{IterationSpace, type_name};
-use crate::source::kernel_spec::{InputType, KernelKey};
+use crate::source::kernel_key::{InputType, KernelKey};
 use crate::source::launches::{Launches, TEAM, THREADS, TILE_BLOCKS, blocks};
 use crate::source::machine_word;
 use hal::dtype::DType;

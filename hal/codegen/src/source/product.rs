@@ -3,7 +3,7 @@
 use crate::source::ctype;
 use crate::source::ctype::Prelude;
 use crate::source::iteration_space::{IterationSpace, type_name};
-use crate::source::kernel_spec::KernelKey;
+use crate::source::kernel_key::KernelKey;
 use crate::source::launches::{Launches, THREADS, blocks};
 use hal::dtype::{DType, Kind};
 use hal::error::{Error, Result};

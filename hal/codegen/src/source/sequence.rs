@@ -2,7 +2,7 @@
 
 use super::ctype;
 use super::ctype::Prelude;
-use super::kernel_spec::KernelKey;
+use super::kernel_key::KernelKey;
 use super::launches::{Launches, THREADS, blocks};
 use hal::dtype::DType;
 use hal::operation::Sequence;

@@ -2,7 +2,7 @@
 
 use crate::source::ctype;
 use crate::source::ctype::Prelude;
-use crate::source::kernel_spec::KernelKey;
+use crate::source::kernel_key::KernelKey;
 use crate::source::launches::{Launches, THREADS, blocks};
 use hal::dtype::DType;
 use hal::operation::Sort;

@@ -1,7 +1,7 @@
 //! Element-wise operations of the catalogue.
 
 use super::{ArrayLayout, is_main, is_rare, number};
-use crate::source::kernel_spec::InputType;
+use crate::source::kernel_key::InputType;
 use hal::dtype::DType;
 use hal::dtype::DType::{Bool, Complex64, Complex128, Float32, Float64, Int32, Int64, UInt8};
 use hal::function::{BinaryFunction, Cost, Function, Properties, UnaryFunction, Usage};

@@ -4,7 +4,7 @@ use super::{AccessPattern, Computation, Key};
 use crate::source::ctype;
 use crate::source::ctype::Prelude;
 use crate::source::iteration_space::type_name;
-use crate::source::kernel_spec::KernelKey;
+use crate::source::kernel_key::KernelKey;
 use crate::source::launches::THREADS;
 use hal::dtype::DType;
 use hal::operation::Input;

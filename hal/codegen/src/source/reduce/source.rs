@@ -3,7 +3,7 @@
 use crate::source::ctype;
 use crate::source::ctype::Prelude;
 use crate::source::iteration_space::type_name;
-use crate::source::kernel_spec::KernelKey;
+use crate::source::kernel_key::KernelKey;
 use crate::source::launches::THREADS;
 use crate::source::reduce::formula::FormulaKey;
 use crate::source::reduce::readers::Extra;
