@@ -1,4 +1,4 @@
-"""Families of functions, which differ in a few words, and their docstrings."""
+"""Makes families of functions, which differ in one argument and in words of their docstrings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Result = TypeVar("_Result")
 
 
 def named(function: _Function, name: str, text: str) -> _Function:
-    """Returns a function of a family under a name of its own, with its docstring."""
+    """Gives ``function`` a name and the docstring ``text``, and returns it."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = text
     return function

@@ -1,4 +1,4 @@
-"""Arguments and structures of kernels from source: dtypes as C declares them."""
+"""Declares arguments and structures of kernels in CUDA C; translates between C types and dtypes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Argument:
 
 
 class VectorArg(Argument):
-    """An array ``name`` of elements of ``dtype`` as an argument of a kernel from a snippet.
+    """An array argument ``name`` with elements of ``dtype``, as for an ElementwiseKernel.
 
     >>> VectorArg(np.float32, "x").declarator()
     'float *x'
@@ -80,7 +80,7 @@ class VectorArg(Argument):
 
 
 class ScalarArg(Argument):
-    """A number or a structure ``name`` of ``dtype`` as an argument of a kernel from a snippet.
+    """A number or structure ``name`` of ``dtype`` as an argument, as for an ElementwiseKernel.
 
     >>> ScalarArg(np.int32, "n").declarator(), ScalarArg(np.int32, "n").struct_char
     ('int n', 'i')
@@ -135,9 +135,9 @@ def match_dtype_to_c_struct(
     :func:`get_or_register_dtype` takes the returned dtype. PyOpenCL has this function too.
     Raises ``Unsupported`` if the backend does not compile kernels.
 
-    ``device`` may be None for the current one, and ``name`` is the structure's in CUDA C. ``dtype``
-    is a record; its offsets do not matter. The fields, in memory order, may be arrays, or records
-    that have a name already.
+    ``device`` may be None: the current device. ``name`` is the structure's name in CUDA C.
+    ``dtype`` is a record; of its offsets, only the order matters. A field may be an array, or a
+    record that :func:`get_or_register_dtype` has registered before.
 
     >>> pair = np.dtype([("flag", np.int8), ("value", np.float64)])
     >>> pair, declaration = match_dtype_to_c_struct(None, "pair", pair)

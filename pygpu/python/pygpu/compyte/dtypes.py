@@ -54,11 +54,11 @@ class DTypeRegistry:
         self.name_to_dtype: dict[str, np.dtype[Any]] = {}
 
     def get_or_register_dtype(self, names: str | Sequence[str], dtype: Any = None) -> np.dtype[Any]:
-        """Returns the dtype of ``names``, one or several; registers them for a given ``dtype``.
+        """Returns the dtype of ``names``, one or several. If ``dtype`` is given, registers them.
 
-        The first name is the dtype's, unless it has one already. Without ``dtype``, an unknown name
-        raises ``TypeNameNotKnown``. Raises ``RuntimeError``, and registers nothing, if a name is
-        another dtype's.
+        :meth:`dtype_to_ctype` returns the first name, unless the dtype already has one. Without
+        ``dtype``, an unknown name raises ``TypeNameNotKnown``. Raises ``RuntimeError``, and
+        registers nothing, if a name belongs to another dtype.
         """
         names = [names] if isinstance(names, str) else list(names)
         if not names:
@@ -225,10 +225,10 @@ def parse_c_arg_backend(
 
 
 def register_dtype(dtype: Any, c_names: Sequence[str] | str, alias_ok: bool = False) -> None:
-    """Registers ``c_names`` of ``dtype`` in C; :func:`get_or_register_dtype` replaces it.
+    """Registers names of ``dtype`` in C. Deprecated: use :func:`get_or_register_dtype`.
 
-    Raises ``RuntimeError`` if the dtype has a name and ``alias_ok`` is False, or a name is another
-    dtype's.
+    Raises ``RuntimeError`` if the dtype has a name and ``alias_ok`` is False, or if one of
+    ``c_names`` belongs to another dtype.
     """
     text = "register_dtype is deprecated. Use get_or_register_dtype instead."
     warnings.warn(text, DeprecationWarning, stacklevel=2)
