@@ -1,4 +1,4 @@
-//! Calls of element-wise kernels with a program's statements.
+//! Launches element-wise kernels whose statements come from the program.
 
 use super::arrangement::Arrangement;
 use super::signature::{Signature, refuse_keywords};
@@ -95,10 +95,13 @@ impl Indices {
     }
 }
 
-/// The result of the Python class's `_define`: the generator; the kernel's name; its arguments, as tuples
-/// of a name, a dtype or a format code, and three flags that are true if the running index accesses it,
-/// if something else does, and if it is only read; a flag that is true if elements may be visited in any
-/// order; then `pack` and `sequential` of `Content`.
+/// The result of the Python class's `_define`:
+///
+/// - the generator
+/// - the kernel's name
+/// - the arguments, as [`Signature::parse`] takes them
+/// - whether elements may be visited in any order
+/// - `pack` and `sequential` of [`Content`]
 type Definition<'py> = (Bound<'py, PyAny>, String, Bound<'py, PyAny>, bool, usize, bool);
 
 impl ElementwiseLauncher {

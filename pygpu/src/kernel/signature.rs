@@ -55,8 +55,13 @@ pub(super) struct Signature {
 pub(super) type Arrays<'a> = SmallVec<[(Vector, &'a Array); 6]>;
 
 impl Signature {
-    /// Parses tuples of a name, a dtype or a format code, and, for an array, three flags that are true if the
-    /// running index accesses it, if something else does, and if the kernel only reads it.
+    /// Parses one tuple for each argument:
+    ///
+    /// - its name
+    /// - the dtype of an array, or the format code of another argument
+    /// - for an array, whether it is accessed at the running index
+    /// - for an array, whether it is accessed at other indices
+    /// - for an array, whether the kernel only reads it
     pub(super) fn parse(
         name: String,
         parameters: &Bound<'_, PyAny>,

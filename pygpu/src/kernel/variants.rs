@@ -18,13 +18,14 @@ pub(super) const THREADS: u32 = 256;
 /// The maximum number of blocks of a launch. Threads loop until all elements are processed.
 const MOST_BLOCKS: u64 = 1 << 20;
 
-/// Returns the configuration with one block per `THREADS` units of work, limited by the grid.
+/// Returns the configuration with one block per `THREADS` units of work, but at most `most_blocks`
+/// and `MOST_BLOCKS`.
 pub(super) fn config(work: u64, most_blocks: u64) -> LaunchConfig {
     let blocks = work.div_ceil(u64::from(THREADS)).clamp(1, most_blocks.min(MOST_BLOCKS));
     LaunchConfig::new([blocks as u32, 1, 1], [THREADS, 1, 1])
 }
 
-/// The number of elements per thread on the host, which makes distributing the work worthwhile.
+/// The number of elements per thread on the host, high enough to make distributing the work worthwhile.
 const HOST_ELEMENTS: u64 = 16 << 10;
 
 /// Returns the launch configuration for independent elements.
@@ -112,14 +113,16 @@ impl Variants {
     }
 }
 
-/// Returns the geometries of the strided arrays, each a kernel argument after the program's own.
+/// Returns the geometry of each strided array. The kernel gets them as arguments, after those that the program
+/// passes.
 pub(super) fn geometries(arrangement: &Arrangement) -> impl Iterator<Item = Vec<u8>> + '_ {
     let strided = arrangement.axes.iter().zip(&arrangement.ranks).filter(|(_, rank)| **rank > 0);
     strided.map(|(axes, _)| axes.geometry(arrangement.wide))
 }
 
-/// Returns true if every array can be accessed 16 bytes at a time, and no array that is written
-/// shares memory with another.
+/// Returns true if a thread can access `pack` elements of every array together: each address is a multiple
+/// of their size (of 16 bytes at most). If `sequential`, an array that is written must also share no
+/// memory with another.
 pub(super) fn packable(arrays: &Arrays<'_>, pack: usize, sequential: bool) -> bool {
     let aligned = arrays.iter().all(|(_, array)| {
         let bytes = (pack * array.dtype().size()).min(16) as u64;
