@@ -30,8 +30,8 @@ impl HostHandle {
         Arc::new(HostHandle(Arc::new(HostDevice::new(config))))
     }
 
-    /// Waits for all queued work and runs `work`. If a kernel is interrupted on the calling thread, queues
-    /// `work` after that kernel instead.
+    /// Waits for all queued work and runs `work`. A handler that runs in the middle of a kernel on this thread
+    /// ([`interruption`]) cannot wait for that kernel: `work` is then queued after it.
     fn behind_all(&self, work: impl FnOnce(&HostDevice) + Send + 'static) -> Result<()> {
         if interruption::is_in_kernel() {
             let (engine, device) = (self.engine(), self.0.clone());

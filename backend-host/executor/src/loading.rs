@@ -47,7 +47,7 @@ impl Library {
     /// initialiser of a variable fails.
     ///
     /// # Safety
-    /// The bytes are the code of a trusted compilation, because loading runs code in them.
+    /// The bytes must come from a trusted compilation: loading runs code in them.
     pub unsafe fn load(bytes: &[u8]) -> Result<Arc<Library>> {
         let symbols = Symbols::of(bytes)?;
         let root = root(&symbols)?.clone();

@@ -3,7 +3,7 @@
 //! A piece is four bytes, or one byte on pages with single-byte accesses. Of plain writes only the last one
 //! is kept, because it is ordered after the earlier ones. The same holds for atomic writes, since each one
 //! has seen the one before. Of reads, all unordered ones are kept, with one entry for up to 32 lanes that
-//! read at the same time; of other blocks, at most two entries are kept.
+//! read at the same time; of other blocks, only a few entries are kept.
 
 use super::knowledge::Event;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ const PAGE: usize = 4096;
 const WORD: usize = 4;
 /// The number of lanes that one entry covers.
 const GROUP: u32 = 32;
-/// The maximum number of kept entries of other blocks, and of all entries.
+/// The maximum number of other blocks' entries that a page's list keeps, and of all its entries.
 const MOST_FOREIGN: usize = 2;
 const MOST_ENTRIES: usize = 64;
 
