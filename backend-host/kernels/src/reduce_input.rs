@@ -363,7 +363,8 @@ impl<'a> ReduceInput<'a> {
             }
         };
         let Some(widen) = self.widen else { return ready };
-        let target = three.address();
+        // The values of a formula are in `three`.
+        let target = four.address();
         // SAFETY: packed elements, which fit the buffer.
         unsafe { cast::convert(widen, ready.address, target, length) };
         packed(target, self.working)

@@ -108,6 +108,16 @@ def test_a_reduction_has_the_value_without_a_block(name, shape):
         np.testing.assert_array_equal(result.get(), expected.get())
 
 
+@pytest.mark.parametrize("shape", [(3, 4), (2, 64, 64)])
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "max", "var"])
+def test_a_reduction_of_half_precision_has_the_value_without_a_block(name, shape):
+    values = np.random.default_rng(3).normal(size=shape).astype(np.float16)
+    x = gpuarray.to_gpu(values)
+    with pygpu.fused():
+        fused = getattr(x + x, name)(axis=0)
+    assert fused.get().tobytes() == getattr(x + x, name)(axis=0).get().tobytes()
+
+
 def test_a_reduction_stores_no_elements():
     x = gpuarray.to_gpu(np.ones((1000, 1000), np.float32))
     with pygpu.profile() as run, pygpu.fused():
