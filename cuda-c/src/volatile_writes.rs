@@ -264,7 +264,9 @@ impl Reader<'_, '_> {
             match tokens.at(at) {
                 "[" => {
                     at = tokens.partner(at)? + 1;
-                    (has_element, member, is_call) = (true, None, false);
+                    // An array in a packed structure cannot be referenced either.
+                    member = member.filter(|_| self.names.has_packed);
+                    (has_element, is_call) = (true, false);
                 }
                 "." | "::" | "-" if tokens.is_word(name) && (is_arrow || tokens.at(at) != "-") => {
                     is_volatile |= self.names.has(tokens.at(name));

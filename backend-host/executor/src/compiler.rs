@@ -410,6 +410,13 @@ impl Compiler {
                     choices = all(choices.volatile.without_questions());
                     defines = !self.traps_undefined;
                 }
+                Err(Error::Refused(log)) if choices.volatile.forget() => {
+                    log::warn!(
+                        "lanes do not wait at volatile memory that only its type shows: {log}"
+                    );
+                    choices = all(choices.volatile);
+                    defines = !self.traps_undefined;
+                }
                 compiled => return compiled,
             }
         }

@@ -72,8 +72,8 @@ pub(super) fn edits(
                 false => waits |= !volatile.is_empty(),
             }
         }
-        // Types in the condition decide in each instance of a template.
-        let turn = match waits {
+        // Types in the condition decide in each instance of a template, unless the compiler has refused questions.
+        let turn = match waits || (lines.is_silent() && !types.is_empty()) {
             true => TURN.to_owned(),
             false if types.is_empty() => continue,
             false => format!("::cuda_c::turn_for<{}>()", types.join(", ")),

@@ -12,7 +12,7 @@ pub(super) struct Names<'a> {
     /// Bit-fields, which cannot be referenced.
     fields: HashSet<&'a str>,
     /// True if structures may be packed. Their members cannot be referenced either.
-    has_packed: bool,
+    pub(super) has_packed: bool,
     /// Words after `&`, which may be references.
     references: HashSet<&'a str>,
     /// True if the program uses `volatile` apart from `asm`.

@@ -40,6 +40,16 @@ impl VolatileLines {
         VolatileLines { is_silent: true, ..self }
     }
 
+    /// Forgets the lines in a text without questions. Returns false if there are none.
+    pub fn forget(&mut self) -> bool {
+        self.is_silent && !std::mem::take(&mut self.lines).is_empty()
+    }
+
+    /// Returns true for a text without questions.
+    pub(super) fn is_silent(&self) -> bool {
+        self.is_silent
+    }
+
     pub(super) fn has(&self, line: usize) -> bool {
         self.lines.contains(&line)
     }
@@ -91,6 +101,13 @@ pub(super) fn reads(
     while at < range.end {
         let end = match tokens.at(at) {
             "(" => cast_end(tokens, at, range.end),
+            // The operand may be a type.
+            "sizeof" | "alignof" | "decltype" | "typeid" | "noexcept" | "__builtin_offsetof"
+                if tokens.at(at + 1) == "(" =>
+            {
+                at = tokens.partner(at + 1).unwrap_or(at) + 1;
+                continue;
+            }
             // The arguments of a template may be types.
             "<" => {
                 let behind = tokens.behind_angles(at, range.end);
@@ -122,7 +139,10 @@ fn operand_end(tokens: &Tokens<'_>, first: usize, end: usize) -> Option<usize> {
     let before = tokens.at(first.checked_sub(1)?);
     let is_member = matches!(before, "." | "::") || (before == ">" && tokens.at(first - 2) == "-");
     let is_name = |at: usize| tokens.is_word(at) && OTHERS.split(' ').all(|it| it != tokens.at(at));
-    if is_member || !is_name(first) || is_name(first - 1) || matches!(before, "typename" | "struct")
+    if is_member
+        || !is_name(first)
+        || is_name(first - 1)
+        || matches!(before, "typename" | "struct" | "template")
     {
         return None;
     }
@@ -143,8 +163,9 @@ fn operand_end(tokens: &Tokens<'_>, first: usize, end: usize) -> Option<usize> {
             _ => break,
         }
     }
-    // A type in a cast or declaration: `(T)x`, `(T *)x`, `T x`.
+    // A type in a cast, a temporary or a declaration: `(T)x`, `(T *)x`, `T{x}`, `T x`.
     let is_type = match tokens.at(at) {
+        "{" => true,
         ")" => before == "(" && begins_operand(tokens, at + 1),
         "*" | "&" => {
             let behind = (at..end).find(|&it| !matches!(tokens.at(it), "*" | "&"));

@@ -66,6 +66,43 @@ extern \"C\" __global__ void {name}(int *a) {{
 }
 
 #[test]
+fn types_and_functions_may_stand_beside_volatile_reads() {
+    for (number, condition) in [
+        "i < p[0] / (int)sizeof(int)",
+        "i < p[0] / (int)sizeof(V<int>)",
+        "Less{}(i, p[0])",
+        "Less<int>{}(i, p[0])",
+        "i < p[0] + A{3}.a",
+        "i < ap(id, p[0])",
+        "i < p[0] && i < b.template f<40>()",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let text = format!(
+            "template <class T> struct V {{ T x; }};
+struct A {{ int a; template <int N> __device__ int f() const {{ return N; }} }};
+template <class T = int> struct Less {{ __device__ bool operator()(T a, T b) const {{ return a < b; }} }};
+__device__ int id(int x) {{ return x; }}
+__device__ float id(float x) {{ return x; }}
+__device__ int ap(int (*f)(int), int x) {{ return f(x); }}
+struct __attribute__((packed)) Packed {{ char c; int a[2]; }};
+template <class P, class B> __device__ int f(P p, B b) {{ int i = 0; while ({condition}) i++; return i; }}
+template <class P> __device__ void w(P p, int t) {{ Packed x; x.a[1] = t; p[t] = x.a[1] + 1; }}
+extern \"C\" __global__ void k(int *a) {{
+    volatile int *p = a;
+    const int found = f(p, A()) + (threadIdx.x == 99 ? {number} : 0);
+    w((volatile int *)a, threadIdx.x);
+    a[threadIdx.x] += found;
+}}
+"
+        )
+        .replace("Less{}", "Less<>{}");
+        load(&text);
+    }
+}
+
+#[test]
 fn lanes_meet_whatever_says_that_memory_is_volatile() {
     let distances = [16, 8, 4, 2, 1];
     let steps = distances.map(|d| format!("E(t) += E(t + {d});")).concat();
