@@ -4,64 +4,20 @@
 //! uses the code that fits it ([`Target::fit`]), and only for the exact source from which it was
 //! compiled.
 
+mod archive;
 #[cfg(any(test, feature = "embedded"))]
 mod packing;
 
 #[cfg(any(test, feature = "embedded"))]
 pub use packing::{pack, share};
 
-use crate::compile::ptx::{PtxUnit, absolute, relative};
+use crate::compile::ptx::{PtxUnit, relative};
 use crate::compile::target::Target;
 use crate::source::KernelSpec;
+use archive::{Place, SourceKey, find, kernels, module};
 use hal::poison::Unpoisoned as _;
 use std::sync::RwLock;
 use std::{fmt, slice};
-use xxhash_rust::xxh3::xxh3_64;
-
-// An archive of code: blocks of a few objects each, and an index of their modules by source. A block is compressed
-// as a whole, because objects resemble each other; the first use of an operation unpacks the block up to its
-// module. An archive may be packed over another one, its base: then each block holds what differs from the base's
-// block with the same number. A base may have a base itself. An archive without keys has those of its base, and their
-// numbers of modules.
-//
-// All numbers are little-endian:
-// ```text
-// magic; checksum of what follows up to the code            8 bytes, u64
-// the base's checksum, or 0                                 u64
-// LZMA's properties                                         u32
-// numbers of blocks, modules, keys and kernels              4 x u32
-// blocks: start of the code, its packed and unpacked size   3 x u32 each
-// modules: block, start there, length, checksum             4 x u32 each
-// keys of sources, sorted                                   8 bytes each
-// the number of each key's module                           u16 each
-// code                                                      raw LZMA each
-// ```
-
-/// The magic number; a new form gets a new one.
-const MAGIC: [u8; 8] = *b"pygpuao5";
-const CHECKSUM: usize = MAGIC.len();
-const BASE: usize = CHECKSUM + 8;
-const PROPERTIES: usize = BASE + 8;
-const COUNTS: usize = PROPERTIES + 4;
-const HEADER: usize = COUNTS + 4 * 4;
-const BLOCK: usize = 3 * 4;
-const MODULE: usize = 4 * 4;
-const KEY: usize = 8;
-const NUMBER: usize = 2;
-
-/// The largest size of a block.
-const MOST: usize = 1 << 28;
-
-/// The key of kernels: the hash (XXH3, 64 bits) of their specification's source. Code is used for the
-/// exact text from which it was compiled only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct SourceKey([u8; KEY]);
-
-impl SourceKey {
-    pub(crate) fn of(source: &str) -> SourceKey {
-        SourceKey(xxh3_64(source.as_bytes()).to_le_bytes())
-    }
-}
 
 /// One compiled unit: its modules and their kernels.
 #[derive(Clone, Debug, Default)]
@@ -101,177 +57,6 @@ impl PackedObject {
     fn code(&self) -> Vec<u8> {
         self.modules.iter().flat_map(|(_, code)| code).copied().collect()
     }
-}
-
-/// Returns the checksum of a module.
-fn checksum(code: &[u8]) -> u32 {
-    xxh3_64(code) as u32
-}
-
-/// Returns the distance that matches may reach back.
-#[cfg(any(test, feature = "embedded"))]
-fn window(size: usize, known: &[u8]) -> u32 {
-    ((size + known.len()) as u32).max(4096)
-}
-
-/// Returns the numbers of blocks, modules, keys and kernels; zeros if the bytes are not an archive.
-const fn counts(archive: &[u8]) -> [usize; 4] {
-    let mut i = 0;
-    if archive.len() < HEADER {
-        return [0; 4];
-    }
-    while i < MAGIC.len() {
-        if archive[i] != MAGIC[i] {
-            return [0; 4];
-        }
-        i += 1;
-    }
-    [
-        number(archive, COUNTS),
-        number(archive, COUNTS + 4),
-        number(archive, COUNTS + 8),
-        number(archive, COUNTS + 12),
-    ]
-}
-
-const fn number(bytes: &[u8], at: usize) -> usize {
-    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]) as usize
-}
-
-/// The number of kernels in an archive.
-const fn kernels(archive: &[u8]) -> usize {
-    counts(archive)[3]
-}
-
-/// The place of a module in an archive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Place {
-    block: usize,
-    /// The first byte in the block.
-    start: usize,
-    length: usize,
-    checksum: u32,
-}
-
-/// What precedes the code of an archive.
-struct Index<'a> {
-    checksum: u64,
-    base: u64,
-    properties: u8,
-    blocks: &'a [[u8; BLOCK]],
-    modules: &'a [[u8; MODULE]],
-    keys: &'a [[u8; KEY]],
-    numbers: &'a [[u8; NUMBER]],
-}
-
-impl<'a> Index<'a> {
-    /// Returns the index of an archive; `None` if it is damaged.
-    fn of(archive: &'a [u8]) -> Option<Index<'a>> {
-        let [blocks, modules, keys, _] = counts(archive);
-        let mut rest = archive.get(HEADER..)?;
-        let mut table = |count: usize, size: usize| {
-            let (table, behind) = rest.split_at_checked(count.checked_mul(size)?)?;
-            rest = behind;
-            Some(table)
-        };
-        let index = Index {
-            checksum: u64::from_le_bytes(*archive[CHECKSUM..].first_chunk()?),
-            base: u64::from_le_bytes(*archive[BASE..].first_chunk()?),
-            properties: archive[PROPERTIES],
-            blocks: table(blocks, BLOCK)?.as_chunks().0,
-            modules: table(modules, MODULE)?.as_chunks().0,
-            keys: table(keys, KEY)?.as_chunks().0,
-            numbers: table(keys, NUMBER)?.as_chunks().0,
-        };
-        let end = archive.len() - rest.len();
-        (index.checksum == index_checksum(&archive[BASE..end])).then_some(index)
-    }
-
-    /// Returns the index with the keys of the first archive; the next one is its base, and so on.
-    fn with_keys(archives: &[&'a [u8]]) -> Option<Index<'a>> {
-        let (archive, bases) = archives.split_first()?;
-        let index = Index::of(archive)?;
-        if index.keys.is_empty() && !bases.is_empty() {
-            return Index::with_keys(bases);
-        }
-        Some(index)
-    }
-}
-
-/// Returns a checksum that is not 0.
-fn index_checksum(bytes: &[u8]) -> u64 {
-    xxh3_64(bytes).max(1)
-}
-
-/// Returns the place of the module with a source's kernels in the first archive; the next one is its base, and so on.
-fn find(archives: &[&[u8]], key: SourceKey) -> Option<Place> {
-    let named = Index::with_keys(archives)?;
-    let at = named.keys.binary_search(&key.0).ok()?;
-    let index = Index::of(archives.first()?)?;
-    let module = index.modules.get(usize::from(u16::from_le_bytes(named.numbers[at])))?;
-    let [block, start, length, checksum] = [0, 4, 8, 12].map(|at| number(module, at));
-    Some(Place { block, start, length, checksum: checksum as u32 })
-}
-
-/// The first `length` bytes of a block of the first archive; the next one is its base, and so on. `None` if one is
-/// damaged.
-fn unpack(archives: &[&[u8]], block: usize, length: Option<usize>) -> Option<Vec<u8>> {
-    let (archive, bases) = archives.split_first()?;
-    let index = Index::of(archive)?;
-    let mut known = Vec::new();
-    let mut checksum = 0;
-    if let Some(base) = bases.first() {
-        let base = Index::of(base)?;
-        checksum = base.checksum;
-        if block < base.blocks.len() {
-            known = unpack(bases, block, None)?;
-        }
-    }
-    if checksum != index.base {
-        return None;
-    }
-    let record = index.blocks.get(block)?;
-    let [start, packed, size] = [0, 4, 8].map(|at| number(record, at));
-    let code = archive.get(start..start.checked_add(packed)?)?;
-    let mut unpacked = vec![0; length.unwrap_or(size)];
-    if size > MOST || unpacked.len() > size {
-        return None;
-    }
-    decompress(code, size, index.properties, &known, &mut unpacked)?;
-    Some(unpacked)
-}
-
-/// A module of the first archive; `None` if that one or one of its bases is damaged.
-fn module(archives: &[&[u8]], place: Place) -> Option<Vec<u8>> {
-    let Place { block, start, length, checksum: expected } = place;
-    let mut code = unpack(archives, block, Some(start.checked_add(length)?))?;
-    code.drain(..start);
-    if checksum(&code) != expected {
-        return None;
-    }
-    absolute(code)
-}
-
-/// Decompresses the start of a block.
-#[cfg(any(test, feature = "embedded"))]
-fn decompress(
-    code: &[u8],
-    size: usize,
-    properties: u8,
-    known: &[u8],
-    unpacked: &mut [u8],
-) -> Option<()> {
-    use std::io::Read as _;
-    let (size, window) = (size as u64, window(size, known));
-    let known = Some(known).filter(|it| !it.is_empty());
-    let reader = lzma_rust2::LzmaReader::new_with_props(code, size, properties, window, known);
-    reader.ok()?.read_exact(unpacked).ok()
-}
-
-/// Without the feature a build does not contain code to decompress.
-#[cfg(not(any(test, feature = "embedded")))]
-fn decompress(_: &[u8], _: usize, _: u8, _: &[u8], _: &mut [u8]) -> Option<()> {
-    None
 }
 
 /// Code for one target.
@@ -408,6 +193,7 @@ impl fmt::Debug for EmbeddedModule {
 
 #[cfg(test)]
 mod tests {
+    use super::archive::{BLOCK, HEADER, KEY, NUMBER, counts};
     use super::packing::{FULL, LONG};
     use super::*;
     use crate::source::KernelSpec;

@@ -1,8 +1,9 @@
 //! Archives of code, which the facade's build makes.
 
-use super::{
-    BLOCK, HEADER, Index, KEY, MAGIC, MODULE, NUMBER, PackedObject, Place, SourceKey, checksum,
-    find, index_checksum, number, unpack, window,
+use super::PackedObject;
+use super::archive::{
+    BLOCK, HEADER, Index, KEY, MAGIC, MODULE, NUMBER, Place, SourceKey, checksum, find,
+    index_checksum, number, unpack, window,
 };
 use crate::source::KernelSpec;
 use std::collections::HashSet;
