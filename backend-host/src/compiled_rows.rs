@@ -22,6 +22,10 @@ use std::thread;
 /// 0.1 ns for each, and a compilation takes about 0.4 s.
 const WORTH_COMPILING: u64 = 1 << 32;
 
+/// The fewest elements of an operation, each counted once for every step, for which a formula is looked up. A loop would
+/// save less than the search takes.
+const FEWEST: u64 = 1 << 13;
+
 /// The largest number of formulas that are known. Then those that are only counted are forgotten.
 const MOST_ENTRIES: usize = 1024;
 
@@ -50,6 +54,11 @@ pub(crate) fn find(operation: &Operation) -> Option<Arc<CompiledRow>> {
         }
         _ => return None,
     };
+    let elements = shape.iter().fold(1_u64, |count, &extent| count.saturating_mul(extent as u64));
+    let work = elements.saturating_mul(formula.steps().len() as u64);
+    if work < FEWEST {
+        return None;
+    }
     let mut repeated = 0;
     let arrays = inputs.iter().filter_map(|input| match input {
         Input::Array(operand) => Some(operand),
@@ -66,8 +75,6 @@ pub(crate) fn find(operation: &Operation) -> Option<Arc<CompiledRow>> {
     if !outputs.iter().all(runs) {
         return None;
     }
-    let elements = shape.iter().fold(1_u64, |count, &extent| count.saturating_mul(extent as u64));
-    let work = elements.saturating_mul(formula.steps().len() as u64);
     let key = (formula.clone(), repeated);
     let mut entries = ENTRIES.lock();
     match entries.get_mut(&key) {
