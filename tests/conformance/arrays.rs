@@ -5,6 +5,7 @@ pub(crate) mod elementwise;
 pub(crate) mod expressions;
 pub(crate) mod functions;
 pub(crate) mod indexed;
+pub(crate) mod random_expressions;
 pub(crate) mod reductions;
 pub(crate) mod sorting;
 pub(crate) mod typed;

@@ -67,6 +67,7 @@ pub(crate) const BACKENDS: [BackendUnderTest; 4] = [
             ("dtypes", "the operations are the host's"),
             ("elementwise", "the operations are the host's"),
             ("expressions", "the operations are the host's"),
+            ("random_expressions", "the operations are the host's"),
             ("views", "the operations are the host's"),
             ("reductions", "the operations are the host's"),
             ("indexed", "the operations are the host's"),

@@ -47,6 +47,7 @@ fn main() -> ExitCode {
         ("dtypes", arrays::dtypes::TESTS),
         ("elementwise", arrays::elementwise::TESTS),
         ("expressions", arrays::expressions::TESTS),
+        ("random_expressions", arrays::random_expressions::TESTS),
         ("functions", arrays::functions::TESTS),
         ("views", arrays::views::TESTS),
         ("reductions", arrays::reductions::TESTS),
