@@ -90,8 +90,7 @@ struct __attribute__((packed)) Packed {{ char c; int a[2]; }};
 template <class P, class B> __device__ int f(P p, B b) {{ int i = 0; while ({condition}) i++; return i; }}
 template <class P> __device__ void w(P p, int t) {{ Packed x; x.a[1] = t; p[t] = x.a[1] + 1; }}
 extern \"C\" __global__ void k(int *a) {{
-    volatile int *p = a;
-    const int found = f(p, A()) + (threadIdx.x == 99 ? {number} : 0);
+    const int found = f((volatile int *)a, A()) + (threadIdx.x == 99 ? {number} : 0);
     w((volatile int *)a, threadIdx.x);
     a[threadIdx.x] += found;
 }}
